@@ -15,6 +15,8 @@ struct ExpertSharing {
   bool operator==(const ExpertSharing&) const = default;
   /// Most choices of one rank's experts, of tokens that choose `per_token` of the experts each.
   std::int64_t choices(std::int64_t tokens, std::int64_t per_token, std::int64_t experts) const;
+  /// ... that a slot has room for; 0: for any.
+  std::int64_t room(std::int64_t tokens, std::int64_t per_token, std::int64_t experts) const;
   /// Rows of a slot.
   std::int64_t rows(std::int64_t tokens, std::int64_t per_token, std::int64_t experts) const;
 };

@@ -48,7 +48,7 @@ Slot Slots::value(int index, bool gradient) {
   const TensorSpec& t = of_.graph.values[static_cast<std::size_t>(index)];
   const Slot s = gradient ? find_or_add("d_" + t.name, Role::value_gradient, index, t)
                           : find_or_add(t.name, Role::value, index, t);
-  if (spec_.parts.are_several()) (*this)[s].state = program::ValueState::of_part;
+  if (spec_.parts.are_all_here()) (*this)[s].state = program::ValueState::of_part;
   return s;
 }
 

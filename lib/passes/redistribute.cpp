@@ -126,7 +126,8 @@ class Redistribution {
           at->second = add_buffer(p_, std::move(other));
           const auto [exchange, first] = exchanges.try_emplace(
               writer.at, Instruction{Op::all_to_all, none, i.micro, Lane::communication});
-          exchange->second.along = writer.along | block_of(i).parts.along;
+          exchange->second.along = writer.state == ValueState::of_part ? writer.along
+                                                                       : block_of(i).parts.along;
           const int thing = static_cast<int>(exchange->second.uses.size()) / 2;
           exchange->second.uses.push_back(whole(p_, sent, How::read, ShardSlot::from(thing)));
           exchange->second.uses.push_back(

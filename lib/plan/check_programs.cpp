@@ -81,17 +81,25 @@ Draft among_few_ranks(Draft plan) {
              expert_groups = several(program::axes::expert);
   const int shared = fewest_parts(plan);
   const bool one_batch = plan.mesh.batches() == 1;
+  const program::Mesh all = plan.mesh;
   if (plan.mesh.tensor > 1) plan.mesh.tensor = shared;
   if (plan.mesh.context > 1) plan.mesh.context = shared;
   plan.mesh.world = one_batch ? few_shards
                               : std::max(few_shards, 2 * plan.mesh.tensor * plan.mesh.context);
+  if (all.experts > 1)
+    plan.mesh.experts = all.experts % few_shards == 0 && !expert_groups ? few_shards : 2;
+  if (all.experts > 1 && all.context > 1) {
+    // more ranks share experts than a batch, or fewer, as in the plan
+    if (!one_batch) plan.mesh.context = all.experts < all.context ? few_shards : 2;
+    plan.mesh.experts = all.experts == all.context  ? plan.mesh.context
+                        : all.experts < all.context ? 2
+                                                    : few_shards;
+    const int sharing = std::max(plan.mesh.experts, plan.mesh.context);
+    plan.mesh.world = one_batch || all.experts == all.world ? sharing : 2 * sharing;
+  }
   if (plan.zero_stage() > 0)
     plan.mesh.shard = shard_groups && plan.mesh.tensor == 1 ? few_shards / 2  // of groups two
                                                             : plan.mesh.row_ranks();
-  if (plan.mesh.experts > 1) {
-    const int of_all = plan.mesh.experts % few_shards == 0 && !expert_groups ? few_shards : 2;
-    plan.mesh.experts = of_all;
-  }
   return plan;
 }
 
@@ -114,7 +122,10 @@ void require_sound_programs(const Draft& plan, const Programs& programs) {
   const int least = fewest_parts(plan);
   const bool halves = (plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0) &&
                       (plan.mesh.context == 1 || plan.mesh.context % least == 0) &&
-                      (plan.mesh.tensor == 1 || plan.mesh.tensor % least == 0);
+                      (plan.mesh.tensor == 1 || plan.mesh.tensor % least == 0) &&
+                      (plan.mesh.experts == 1 || plan.mesh.context == 1 ||
+                       plan.mesh.experts == plan.mesh.context ||
+                       std::max(plan.mesh.experts, plan.mesh.context) % few_shards == 0);
   const bool many_shards = (plan.in_parts() || plan.shares_layers()) && halves &&
                            plan.mesh.world > most_shards;
   if (many_shards && !deep) {

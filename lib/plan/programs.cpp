@@ -43,8 +43,10 @@ architectures::GraphOptions graph_options_of(const Draft& plan) {
   return graph_options;
 }
 
-program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compute) {
-  architectures::GraphOptions options = graph_options_of(plan);
+namespace {
+
+program::ModelGraph graph_by(architectures::GraphOptions options, const Draft& plan,
+                             std::int64_t length, DType compute) {
   // copies of the run's weights are of the type that the run computes in
   operations::Fp8WeightCasts& casts = options.passes.fp8.weight_casts;
   if (compute != plan.compute && casts == operations::Fp8WeightCasts::once_a_run)
@@ -53,6 +55,12 @@ program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compu
       architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, options);
   return plan.zero_stage() > 0 ? program::divisible(std::move(graph), plan.mesh, plan.update.unit)
                                : graph;
+}
+
+}  // namespace
+
+program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compute) {
+  return graph_by(graph_options_of(plan), plan, length, compute);
 }
 
 namespace {
@@ -109,8 +117,11 @@ program::ModelGraph evaluation_graph_of(const Draft& plan, std::int64_t length,
   const bool drops = architectures::capacity_factor(plan.dims) > 0;
   if (compute == train.compute && !drops) return train;
   Draft evaluated = plan;
-  evaluated.dims = architectures::without_capacity(plan.dims);
-  program::ModelGraph graph = graph_of(evaluated, length, compute);
+  architectures::GraphOptions options = graph_options_of(plan);
+  // ranks that share a batch have blocks between those that know choices of all
+  options.passes.keeps_choices = plan.mesh.context > 1;
+  if (!options.passes.keeps_choices) evaluated.dims = architectures::without_capacity(plan.dims);
+  program::ModelGraph graph = graph_by(std::move(options), evaluated, length, compute);
   if (compute != train.compute) graph.stored = train.compute;
   return graph;
 }

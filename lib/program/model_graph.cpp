@@ -59,8 +59,7 @@ std::vector<int> parts_of_values(const ModelGraph& graph) {
   std::vector<int> parts(graph.values.size(), 1);
   for (const BlockSpec& b : graph.blocks)
     for (const SlotSpec& s : b.slots)
-      if (s.state == ValueState::of_part && !b.parts.own_alone)
-        parts[static_cast<std::size_t>(s.index)] = b.parts.count;
+      if (s.state == ValueState::of_part) parts[static_cast<std::size_t>(s.index)] = b.parts.count;
   return parts;
 }
 

@@ -126,11 +126,11 @@ struct GroupSpec {
   const std::vector<ParameterSpec>& in_blocks() const { return of_part ? *of_part : parameters; }
 };
 
-/// How a value, or its gradient, lies over the ranks that share the parts of a layer, as one block
-/// sees it. Where the block that makes it and the one that reads it differ, the ranks exchange it.
+/// How a value, or its gradient, lies over the ranks that share experts, as one block sees it.
+/// Where the block that makes it and the one that reads it differ, the ranks exchange it.
 enum class ValueState : std::uint8_t {
   of_tokens,  // each rank has the rows of its own tokens
-  of_part,    // each rank has the rows of all their tokens that its part computes
+  of_part,    // each rank has the rows of all their tokens that its experts compute
 };
 
 /// One operand of a block. Which buffer it becomes is the program's business; the block sees it as

@@ -26,6 +26,8 @@ struct BlockParts {
   AxisSet exchange = {};  // of a block that exchanges: the ranks that do
 
   constexpr bool are_several() const { return count > 1; }
+  /// Does each rank compute all of several parts, of the rows of as many ranks?
+  constexpr bool are_all_here() const { return are_several() && !own_alone; }
   /// Ranks that differ along these have other rows.
   constexpr AxisSet rows() const { return along - same_rows; }
   bool operator==(const BlockParts&) const = default;

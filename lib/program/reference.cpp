@@ -46,14 +46,48 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
 
 namespace {
 
-/// By value: how many there are of it, of all ranks that share the parts of a layer.
-std::vector<int> pieces_of_values(const ModelGraph& graph) {
-  std::vector<int> pieces = parts_of_values(graph);
+/// The pieces of a value: those of each rank that shares a batch or the parts of a layer, and of
+/// each as many slots as ranks share experts.
+struct Pieces {
+  std::size_t ranks = 1, slots = 1;
+  std::size_t count() const { return ranks * slots; }
+};
+
+/// How many ranks have their own rows of a batch, or their own parts of a layer.
+std::size_t ranks_of_batch(const ModelGraph& graph) {
+  std::size_t ranks = 1;
+  for (const BlockSpec& b : graph.blocks)
+    if (b.parts.own_alone) ranks = std::max(ranks, static_cast<std::size_t>(b.parts.count));
+  return ranks;
+}
+
+/// By value.
+std::vector<Pieces> pieces_of_values(const ModelGraph& graph) {
+  const std::size_t ranks = ranks_of_batch(graph);
+  std::vector<Pieces> pieces;
+  for (const int slots : parts_of_values(graph))
+    pieces.push_back({slots > 1 ? ranks : 1, static_cast<std::size_t>(slots)});
   for (const BlockSpec& b : graph.blocks)
     for (const SlotSpec& s : b.slots)
       if (b.parts.own_alone && (s.role == Role::value || s.role == Role::value_gradient))
-        pieces[static_cast<std::size_t>(s.index)] = b.parts.count;
+        pieces[static_cast<std::size_t>(s.index)].ranks = ranks;
   return pieces;
+}
+
+/// A computation of a block: for one of the ranks that share a batch, by one part of what ranks
+/// share.
+struct BlockRun {
+  std::size_t rank = 0, part = 0;
+};
+
+std::vector<BlockRun> runs_of(const BlockParts& parts, std::size_t ranks_of_batch) {
+  if (!parts.are_several()) return {{}};
+  const auto count = static_cast<std::size_t>(parts.count);
+  std::vector<BlockRun> runs;
+  for (std::size_t rank = 0; rank < (parts.own_alone ? count : ranks_of_batch); ++rank)
+    for (std::size_t part = 0; part < (parts.own_alone ? 1 : count); ++part)
+      runs.push_back({rank, part});
+  return runs;
 }
 
 /// One step.
@@ -68,7 +102,8 @@ class StepReference {
         state_(state),
         gradients_(cuts.size()),
         scalars_(graph_.scalars.size()),
-        value_parts_(pieces_of_values(graph_)) {
+        ranks_of_batch_(ranks_of_batch(graph_)),
+        value_pieces_(pieces_of_values(graph_)) {
     cast_parameters();
     for (std::size_t g = 0; g < state.groups.size(); ++g)
       parameters_.push_back(joined(in_blocks_[g]));
@@ -122,8 +157,9 @@ class StepReference {
         return problem;
       for (const SlotUse& u : phase->second.uses) {
         if (!writes(u.how)) continue;
-        const auto first = saved_[b].begin() + std::ptrdiff_t{u.slot} * block.parts.count;
-        state_.cast_weights[{b, u.slot}] = {first, first + block.parts.count};
+        const std::ptrdiff_t runs = std::ssize(runs_of(block.parts, ranks_of_batch_));
+        const auto first = saved_[b].begin() + u.slot * runs;
+        state_.cast_weights[{b, u.slot}] = {first, first + runs};
       }
     }
     return "";
@@ -151,9 +187,9 @@ class StepReference {
       batch_.push_back(batch_symbol(static_cast<int>(k), state_.step, micro, rank));
     values_.clear();
     value_gradients_.clear();
-    for (const int pieces : value_parts_) {
-      values_.emplace_back(static_cast<std::size_t>(pieces));
-      value_gradients_.emplace_back(static_cast<std::size_t>(pieces));
+    for (const Pieces& pieces : value_pieces_) {
+      values_.emplace_back(pieces.count());
+      value_gradients_.emplace_back(pieces.count());
     }
     saved_.resize(graph_.blocks.size());
     const int blocks = static_cast<int>(graph_.blocks.size());
@@ -175,10 +211,11 @@ class StepReference {
   std::string run_block(int block, Op op, const Phase& phase) {
     const BlockSpec& spec = graph_.blocks[block];
     if (spec.exchange != ExchangeKind::nothing) return exchange(spec, op, phase);
-    const auto parts = static_cast<std::size_t>(spec.parts.count);
+    const std::vector<BlockRun> runs = runs_of(spec.parts, ranks_of_batch_);
     auto& saved = saved_[block];
-    saved.resize(spec.slots.size() * parts);
-    for (std::size_t part = 0; part < parts; ++part) {
+    saved.resize(spec.slots.size() * runs.size());
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      const BlockRun& run = runs[k];
       std::vector<Symbol> slots(spec.slots.size());
       for (const SlotUse& u : phase.uses) {
         const SlotSpec& s = spec.slots[u.slot];
@@ -186,18 +223,20 @@ class StepReference {
         if (u.how != How::read && u.how != How::modify) continue;
         Symbol& to = slots[u.slot];
         switch (s.role) {
-          case Role::value: to = read(values_[index], s, part); break;
-          case Role::value_gradient: to = read(value_gradients_[index], s, part); break;
-          case Role::parameter: to = parameters_of(index, part_of_group(index, spec, part)); break;
+          case Role::value: to = read(values_[index], pieces_of(spec, s, run)); break;
+          case Role::value_gradient:
+            to = read(value_gradients_[index], pieces_of(spec, s, run));
+            break;
+          case Role::parameter: to = parameters_of(index, part_of_group(index, spec, run)); break;
           case Role::batch:
-            if (parts > 1 && !spec.parts.own_alone)
+            if (spec.parts.are_all_here())
               return spec.name + " reads the batch, and computes rows of other ranks";
-            to = s.own_rows ? piece_symbol(batch_[index], place(spec.parts.rows(), part))
+            to = s.own_rows ? piece_symbol(batch_[index], place(spec.parts.rows(), run.rank))
                             : batch_[index];
             break;
           case Role::fp8_scales: to = fp8_scales_; break;
           default:
-            to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot * parts + part];
+            to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot * runs.size() + k];
         }
       }
       if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots);
@@ -209,16 +248,16 @@ class StepReference {
         const auto index = static_cast<std::size_t>(s.index);
         const Symbol made = slots[u.slot];
         switch (s.role) {
-          case Role::value: write(values_[index], s, part, made, false); break;
+          case Role::value: write(values_[index], pieces_of(spec, s, run), made, false); break;
           case Role::value_gradient:
-            write(value_gradients_[index], s, part, made, u.how != How::modify);
+            write(value_gradients_[index], pieces_of(spec, s, run), made, u.how != How::modify);
             break;
-          case Role::gradient: contribute(index, made, part_of_group(index, spec, part)); break;
+          case Role::gradient: contribute(index, made, part_of_group(index, spec, run)); break;
           default:
-            if (is_scalar(s.role) && adds_numbers(spec, part, index))
+            if (is_scalar(s.role) && adds_numbers(spec, run, index))
               scalars_[index] += made;
             else if (!is_scalar(s.role))
-              saved[u.slot * parts + part] = made;
+              saved[u.slot * runs.size() + k] = made;
         }
       }
     }
@@ -255,35 +294,42 @@ class StepReference {
     return sums_rows(kind, op) ? sum_of_rows(from, place) : joined_pieces(from);
   }
 
-  /// Of the first ranks, which share a batch, the one that computes that part of a block has its
-  /// number.
-  int place(AxisSet along, std::size_t part) const {
-    return mesh_.place(along, static_cast<int>(part));
+  /// The ranks that share a batch have the numbers of the first ranks of all.
+  int place(AxisSet along, std::size_t rank) const {
+    return mesh_.place(along, static_cast<int>(rank));
   }
   /// Ranks of the same rows have the same numbers, but of what each casts of its own.
-  bool adds_numbers(const BlockSpec& spec, std::size_t part, std::size_t scalar) const {
+  bool adds_numbers(const BlockSpec& spec, const BlockRun& run, std::size_t scalar) const {
     return !spec.parts.own_alone || graph_.scalars[scalar].name == fp8_counts ||
-           place(spec.parts.same_rows, part) == 0;
+           place(spec.parts.same_rows, run.rank) == 0;
   }
 
-  /// What a part of a block reads of a value.
-  static Symbol read(const std::vector<Symbol>& pieces, const SlotSpec& s, std::size_t part) {
-    return s.state == ValueState::of_part ? pieces.at(part) : joined_pieces(pieces);
+  struct PieceRange {
+    std::size_t first = 0, count = 1;
+  };
+  /// What a computation of a block reads or writes of a value.
+  PieceRange pieces_of(const BlockSpec& spec, const SlotSpec& s, const BlockRun& run) const {
+    const Pieces& all = value_pieces_[static_cast<std::size_t>(s.index)];
+    if (!spec.parts.are_several()) return {0, all.count()};
+    const std::size_t first = run.rank * all.slots;
+    return s.state == ValueState::of_part ? PieceRange{first + run.part, 1}
+                                          : PieceRange{first, all.slots};
   }
-  static void write(std::vector<Symbol>& pieces, const SlotSpec& s, std::size_t part, Symbol made,
-                    bool adds) {
-    for (std::size_t k = 0; k < pieces.size(); ++k) {
-      if (s.state == ValueState::of_part && k != part) continue;
-      const bool is_all = s.state == ValueState::of_part || pieces.size() == 1;
-      pieces[k] = (adds ? pieces[k] : 0) +
-                  (is_all ? made : piece_symbol(made, static_cast<int>(k)));
+  static Symbol read(const std::vector<Symbol>& pieces, const PieceRange& range) {
+    const auto first = pieces.begin() + static_cast<std::ptrdiff_t>(range.first);
+    return joined_pieces({first, first + static_cast<std::ptrdiff_t>(range.count)});
+  }
+  static void write(std::vector<Symbol>& pieces, const PieceRange& range, Symbol made, bool adds) {
+    for (std::size_t k = 0; k < range.count; ++k) {
+      Symbol& to = pieces.at(range.first + k);
+      to = (adds ? to : 0) + (range.count == 1 ? made : piece_symbol(made, static_cast<int>(k)));
     }
   }
 
   /// Every part of a block reads a group that is not cut, and its own part of one that is.
-  int part_of_group(std::size_t group, const BlockSpec& spec, std::size_t part) const {
-    return spec.parts.own_alone ? place(graph_.groups[group].parts.along, part)
-                                : static_cast<int>(part);
+  int part_of_group(std::size_t group, const BlockSpec& spec, const BlockRun& run) const {
+    return spec.parts.own_alone ? place(graph_.groups[group].parts.along, run.rank)
+                                : static_cast<int>(run.part);
   }
   bool has(std::size_t group, int part, std::int64_t element) const {
     const GroupSpec& g = graph_.groups[group];
@@ -476,7 +522,8 @@ class StepReference {
   std::vector<std::vector<Symbol>> values_, value_gradients_;  // by value and piece
   std::vector<std::vector<Symbol>> saved_, gradients_;
   std::vector<Symbol> scalars_;
-  std::vector<int> value_parts_;
+  std::size_t ranks_of_batch_;
+  std::vector<Pieces> value_pieces_;
   std::vector<Place> last_use_;  // by group
   Symbol norm2_ = 0;             // of the gradients that are complete
 };

@@ -177,8 +177,7 @@ void SymbolicRun::store_piece(const Use& u, int rank, int part, int parts, Symbo
 SymbolicRun::PieceOf SymbolicRun::piece_of(const Use& u, int rank, const BlockSpec& spec,
                                            int part) const {
   const Buffer& b = buffer(u, rank);
-  const int parts = spec.parts.count;
-  if (spec.parts.own_alone) return {};
+  const int parts = spec.parts.own_alone ? 1 : spec.parts.count;
   switch (b.role) {
     case Role::value:
     case Role::value_gradient: {

@@ -137,8 +137,9 @@ class ParallelRules : public RuleSet {
     if (const auto& shards = r_.parallel.shard_ranks.value)
       refuse(no_grid(*shards), key, {"parallel.shard_ranks"},
              "must divide parallel.shard_ranks (" + std::to_string(*shards) + ") or be a multiple");
-    refuse(r_.parallel.experts > 1, key, {"parallel.experts"},
-           several + "parallel.experts other ranks' rows: leave one out");
+    refuse(no_grid(r_.parallel.experts), key, {"parallel.experts"},
+           "must divide parallel.experts (" + std::to_string(r_.parallel.experts) +
+               ") or be a multiple");
   }
 
   void no_experts() {

@@ -72,6 +72,12 @@ void BlockPieces::add_piece(Block piece, const std::string& suffix) {
   model_.blocks.push_back(std::move(piece));
 }
 
+void BlockPieces::keep(Block block) {
+  block.cast_number = block_.cast_number;
+  for (Node& op : block.ops) make_outputs(op, Lies::rows);
+  model_.blocks.push_back(std::move(block));
+}
+
 ValueId BlockPieces::exchanged(ValueId v, ExchangeKind kind, Lies to) {
   const auto [known, is_new] = exchanged_.try_emplace({v, kind}, none);
   if (!is_new) return known->second;

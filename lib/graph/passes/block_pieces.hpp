@@ -31,6 +31,8 @@ class BlockPieces {
   void end(bool closes);
   const Block& block() const { return block_; }
 
+  /// A block whose parts each rank computes of all ranks' rows stays one, of fewer rows.
+  void keep(Block block);
   /// An exchange of an earlier pass is a block by itself again.
   void pass_on(Node exchange);
   /// What follows goes by columns, or by rows.

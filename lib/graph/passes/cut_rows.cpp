@@ -23,8 +23,11 @@ namespace {
 
 class RowCut {
  public:
-  RowCut(Model& model, int ranks)
-      : model_(model), ranks_(ranks), pieces_(model, {program::axes::context, ranks}, true) {}
+  RowCut(Model& model, const GraphPassOptions& options)
+      : model_(model),
+        options_(options),
+        ranks_(options.context_ranks),
+        pieces_(model, {program::axes::context, ranks_}, true) {}
 
   void run() {
     sum_biases_in_linear_layers();
@@ -57,9 +60,14 @@ class RowCut {
   void cut(Block block, int number) {
     pieces_.begin(block, number);
     require_rows();
+    if (block.parts.are_all_here()) {
+      for (Node& op : block.ops) share_room(op);
+      return pieces_.keep(std::move(block));
+    }
     for (Node& op : block.ops)
       if (auto* loss = std::get_if<RouterLoss>(&op.operation)) share_balance(*loss, op);
     for (Node& op : block.ops) {
+      if (auto* dispatch = std::get_if<Dispatch>(&op.operation)) share_capacity(*dispatch, op);
       if (is_of_heads(op.operation) || norms_heads_of_rank(op))
         place_heads(std::move(op));
       else if (std::holds_alternative<Embedding>(op.operation))
@@ -128,13 +136,43 @@ class RowCut {
       loads->choices /= ranks_;
       return true;
     }
-    const auto* dispatch = std::get_if<Dispatch>(&op.operation);
+    if (auto* to_ranks = std::get_if<DispatchToRanks>(&op.operation)) {
+      const std::vector<std::int64_t>& chosen =
+          model_.values[at(op.inputs[DispatchToRanks::indices])].type.dims;
+      to_ranks->capacity = options_.sharing.room(chosen.at(0), chosen.at(1), to_ranks->experts);
+      return true;
+    }
     // ranks with parts of a layer order heads, and choose some, of as many rows as there are
     if (std::holds_alternative<HeadsByRank>(op.operation) ||
         std::holds_alternative<SharedHeads>(op.operation))
       return true;
-    return computes_rows(op.operation) ||
-           (dispatch ? dispatch->capacity == 0 : goes_by_tokens(op.operation));
+    return computes_rows(op.operation) || goes_by_tokens(op.operation);
+  }
+
+  /// Experts get slots of as many ranks as before, of which each has the choices of fewer tokens.
+  void share_room(Node& op) const {
+    std::visit(
+        [&](auto& o) {
+          if constexpr (requires { o.expected_rows; }) o.expected_rows /= ranks_;
+        },
+        op.operation);
+    auto* const dispatch = std::get_if<Dispatch>(&op.operation);
+    if (!dispatch) return;
+    const std::int64_t per_token = model_.values[at(op.inputs[Dispatch::indices])].type.columns();
+    const ExpertSharing& sharing = options_.sharing;
+    dispatch->most_rows = sharing.ranks * sharing.choices(dispatch->expected_rows / per_token,
+                                                          per_token,
+                                                          sharing.ranks * dispatch->experts);
+  }
+
+  /// Which choices of an expert are its first ones, of all ranks' tokens.
+  void share_capacity(Dispatch& dispatch, Node& op) {
+    if (dispatch.capacity == 0) return;
+    dispatch.ranks = ranks_;
+    if (options_.keeps_choices) dispatch.capacity = model_.batch_size * pieces_.block().length;
+    op.inputs.resize(Dispatch::all + 1, none);
+    op.inputs[Dispatch::all] =
+        pieces_.exchanged(op.inputs[Dispatch::indices], ExchangeKind::rows_to_all, Lies::all_rows);
   }
 
   void place_rows(Node op) {
@@ -229,6 +267,7 @@ class RowCut {
   }
 
   Model& model_;
+  const GraphPassOptions& options_;
   const int ranks_;
   BlockPieces pieces_;
   std::set<ValueId> attended_;  // results of attention
@@ -237,7 +276,7 @@ class RowCut {
 }  // namespace
 
 void cut_rows(Model& model, const GraphPassOptions& options) {
-  if (options.context_ranks > 1) RowCut(model, options.context_ranks).run();
+  if (options.context_ranks > 1) RowCut(model, options).run();
 }
 
 }  // namespace trainx::graph

@@ -15,7 +15,9 @@ struct GraphPassOptions {
   AdapterOptions adapter = {};
   ExpertSharing sharing = {};
   int context_ranks = 1;  // that have some tokens of each row
-  int tensor_ranks = 1;   // that have parts of each layer
+  // of evaluation: experts compute all choices, by the blocks of training, which drops some
+  bool keeps_choices = false;
+  int tensor_ranks = 1;  // that have parts of each layer
   bool operator==(const GraphPassOptions&) const = default;
 };
 

@@ -82,12 +82,11 @@ class Sharing {
     const ValueId x = dispatch.inputs[Dispatch::x], indices = dispatch.inputs[Dispatch::indices],
                   weights = combine.inputs[Combine::weights];
     const std::vector<std::int64_t>& dims = value(indices).type.dims;
-    const std::int64_t tokens = dims[0], per_token = dims[1], choices = tokens * per_token,
-                       room = sharing_.choices(tokens, per_token, all.experts);
+    const std::int64_t tokens = dims[0], per_token = dims[1], choices = tokens * per_token;
 
     Node to_ranks{DispatchToRanks{.experts = all.experts,
                                   .ranks = sharing_.ranks,
-                                  .capacity = room < choices ? room : 0,
+                                  .capacity = sharing_.room(tokens, per_token, all.experts),
                                   .drops = sharing_.drops},
                   {x, weights, indices},
                   {},
@@ -96,10 +95,11 @@ class Sharing {
     make_outputs(to_ranks);
     chosen_[dispatch.outputs[Dispatch::offsets]] = to_ranks.outputs[DispatchToRanks::offsets];
 
-    dispatch.operation = Dispatch{.experts = all.experts / sharing_.ranks,
-                                  .sparse = true,
-                                  .most_rows = sharing_.ranks * room,
-                                  .expected_rows = choices};
+    dispatch.operation =
+        Dispatch{.experts = all.experts / sharing_.ranks,
+                 .sparse = true,
+                 .most_rows = sharing_.ranks * sharing_.choices(tokens, per_token, all.experts),
+                 .expected_rows = choices};
     dispatch.inputs = {to_ranks.outputs[DispatchToRanks::rows],
                        to_ranks.outputs[DispatchToRanks::owners]};
     for (Node& op : experts.ops) {

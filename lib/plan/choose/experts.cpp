@@ -62,11 +62,13 @@ std::vector<int> expert_ranks_of(const Draft& plan, bool free) {
   std::vector<int> out{plan.mesh.experts};
   const std::int64_t experts = architectures::experts_of(plan.dims), world = plan.mesh.world;
   const recipe::Recipe& r = plan.recipe;
-  const bool may = free && experts > 0 && plan.mesh.experts == 1 && plan.shares_batches() &&
-                   architectures::capacity_factor(plan.dims) <= 0 && !r.generate.every;
+  const bool may = free && experts > 0 && plan.mesh.experts == 1 && plan.mesh.tensor == 1 &&
+                   plan.shares_batches() && architectures::capacity_factor(plan.dims) <= 0 &&
+                   !r.generate.every;
   if (!may) return out;
   for (std::int64_t ranks = 2; ranks <= std::min(world, experts); ++ranks)
     if (world % ranks == 0 && experts % ranks == 0 &&
+        program::Mesh::is_grid(static_cast<int>(ranks), plan.mesh.context) &&
         bytes_of_row_number * (experts / ranks + 1) >= ranks)
       out.push_back(static_cast<int>(ranks));
   return out;
@@ -76,7 +78,8 @@ std::string shared_experts_words(const Draft& plan) {
   if (plan.mesh.experts == 1) return "";
   const std::int64_t experts = architectures::experts_of(plan.dims),
                      per_token = architectures::experts_per_token(plan.dims);
-  const std::int64_t tokens = plan.batch.micro_batch_size * plan.row_lengths.back(),
+  const std::int64_t tokens = plan.batch.micro_batch_size * plan.row_lengths.back() /
+                              plan.mesh.context,
                      ranks = plan.mesh.experts;
   const graph::ExpertSharing sharing = graph_options_of(plan).passes.sharing;
   const std::int64_t choices = sharing.choices(tokens, per_token, experts),
@@ -84,7 +87,8 @@ std::string shared_experts_words(const Draft& plan) {
   return "parallel.experts " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +
          " neighbouring ranks has " + std::to_string(experts / ranks) + " of the " +
          std::to_string(experts) + " experts of a layer; each sends each other one " +
-         std::to_string(sharing.rows(tokens, per_token, experts)) + " rows of a micro-batch, " +
+         std::to_string(sharing.rows(tokens, per_token, experts)) + " rows of " +
+         (plan.mesh.context > 1 ? "its tokens of a micro-batch, " : "a micro-batch, ") +
          (choices == any ? "room for any choice"
                          : std::to_string(choices) +
                                " choices of its experts, the room of parallel.experts_capacity") +

@@ -4,6 +4,7 @@ from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
 from .encoders import WIDE, encoder, seq2seq
 from .gpt2 import IN_BACKWARD
+from .mixtures import mixture, switch
 
 GPT2 = (
     "{type: gpt2, options: {num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32, "
@@ -18,6 +19,10 @@ def tokens(mode, world, context, micro=1):
 
 def parts_of_tokens(mode, world):
     return ranks(mode, world, 4, ", tensor: 2, context: 2")
+
+
+def experts_and_tokens(mode, world, context, experts, micro=1, more=""):
+    return ranks(mode, world, micro, f", context: {context}, experts: {experts}{more}")
 
 
 CASES = {
@@ -51,5 +56,24 @@ CASES = {
         family("llama"), *parts_of_tokens("zero3", 8), BF16
     ),
     "gpt2, parts and tokens, dropout": case(GPT2, *parts_of_tokens("ddp", 4)),
+    "mixtral, tokens and experts of 2 ranks": case(
+        mixture("mixtral"), *experts_and_tokens("ddp", 2, 2, 2)
+    ),
+    "olmoe, tokens of 2 and experts of 4 ranks, recomputed": case(
+        mixture("olmoe"), *experts_and_tokens("zero1", 4, 2, 4), BF16, FULL
+    ),
+    "mixtral, tokens and experts of 2 of 4 ranks, zero3": case(
+        mixture("mixtral"), *experts_and_tokens("zero3", 4, 2, 2), BF16
+    ),
+    "mixtral, tokens of 2 and experts of 8 ranks, zero2": case(
+        mixture("mixtral"), *experts_and_tokens("zero2", 8, 2, 8, 2)
+    ),
+    "mixtral, tokens and experts, some room": case(
+        mixture("mixtral"),
+        *experts_and_tokens(
+            "ddp", 2, 2, 2, 2, ", experts_capacity: 1.5, experts_overflow: drop"
+        ),
+    ),
+    "switch, tokens, a capacity of all ranks": case(switch(", capacity_factor: 0.5"), *tokens("ddp", 2, 2)),
     "modernbert, tokens": case(encoder("modernbert"), *tokens("ddp", 2, 2)),
 }

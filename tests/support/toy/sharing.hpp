@@ -41,8 +41,6 @@ inline void share_blocks(ModelGraph& graph, Parts parts) {
     b.parts.along = parts.along;
     b.parts.count = parts.count;
     b.parts.own_alone = true;
-    for (SlotSpec& s : b.slots)
-      if (s.role == Role::value || s.role == Role::value_gradient) s.state = ValueState::of_part;
   }
 }
 

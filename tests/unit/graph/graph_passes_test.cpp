@@ -462,6 +462,22 @@ TEST_CASE("what ranks cannot have tokens of is refused with its reason") {
   CHECK(refusal(llama(), 8).find("heads") != std::string::npos);
   CHECK(refusal(llama(), 3).find("tokens") != std::string::npos);
   CHECK(refusal(mixture(), 2).empty());
+}
+
+namespace {
+
+/// The first operation of the type, and its block.
+template <class Operation>
+std::pair<const Block*, const Node*> first(const Model& model) {
+  for (const Block& block : model.blocks)
+    for (const Node& op : block.ops)
+      if (std::holds_alternative<Operation>(op.operation)) return {&block, &op};
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("ranks with tokens of rows know the choices of all where experts have a capacity") {
   const architectures::Gpt2Dims bounded{.num_layers = 1,
                                         .num_heads = 2,
                                         .hidden_size = 8,
@@ -469,7 +485,48 @@ TEST_CASE("what ranks cannot have tokens of is refused with its reason") {
                                         .num_experts = 4,
                                         .decoder_sparse_step = 1,
                                         .capacity_factor = 1};
-  CHECK(refusal(bounded, 2).find("h0.mlp") != std::string::npos);
+  for (const bool keeps_choices : {false, true}) {
+    const Model model = passed(bounded, {.context_ranks = 2, .keeps_choices = keeps_choices});
+    const auto [block, op] = first<operations::Dispatch>(model);
+    REQUIRE(op);
+    const auto& dispatch = std::get<operations::Dispatch>(op->operation);
+    CHECK(dispatch.ranks == 2);
+    CHECK(dispatch.capacity == (keeps_choices ? 8 : 2));  // of 8 tokens and 4 experts
+    REQUIRE(op->inputs.size() == 3);
+    const ValueId own = op->inputs[operations::Dispatch::indices],
+                  all = op->inputs[operations::Dispatch::all];
+    CHECK(model.values[static_cast<std::size_t>(own)].type.dims == std::vector<std::int64_t>{4, 1});
+    CHECK(model.values[static_cast<std::size_t>(all)].type.dims == std::vector<std::int64_t>{8, 1});
+    const Block* const before = block - 1;
+    CHECK(before->parts.exchange == program::axes::context);
+    CHECK(before->ops.front().inputs == std::vector{own});
+    CHECK(before->ops.front().outputs == std::vector{all});
+  }
+  CHECK(
+      first<operations::Dispatch>(passed(mixture(), {.context_ranks = 2})).second->inputs.size() ==
+      2);
+}
+
+TEST_CASE("blocks of shared experts stay whole where ranks have tokens of rows") {
+  const Model alone = passed(mixture(), {.sharing = {.ranks = 2}}),
+              both = passed(mixture(), {.sharing = {.ranks = 2}, .context_ranks = 2});
+  const auto blocks = names_of_blocks(both);
+  const auto experts = std::ranges::find(both.blocks, "h0.mlp.experts", &Block::name);
+  REQUIRE(experts != both.blocks.end());
+  CHECK(experts->parts.along == program::axes::expert);
+  CHECK(experts->parts.count == 2);
+  CHECK_FALSE(experts->parts.own_alone);
+  CHECK((experts - 1)->parts.along == program::axes::context);
+  CHECK((experts + 1)->parts.along == program::axes::context);
+  CHECK(std::ranges::count(names_of_blocks(alone),
+                           blocks[static_cast<std::size_t>(experts - both.blocks.begin())]) == 1);
+  const auto rows = [](const Model& model) {
+    const auto [block, op] = first<operations::Combine>(model);
+    return std::pair(std::get<operations::Combine>(op->operation).expected_rows,
+                     model.values[static_cast<std::size_t>(op->outputs.front())].type.rows());
+  };
+  CHECK(rows(alone) == std::pair<std::int64_t, std::int64_t>{16, 16});  // 2 choices of 8 tokens
+  CHECK(rows(both) == std::pair<std::int64_t, std::int64_t>{8, 8});
 }
 
 TEST_CASE("what ranks cannot have parts of is refused with the block") {
