@@ -1,5 +1,6 @@
 """Ranks that share a batch and have some tokens of each row."""
 
+from .adapters import lora
 from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
 from .encoders import WIDE, encoder, seq2seq
@@ -51,5 +52,16 @@ CASES = {
         family("llama"), *parts_of_tokens("zero3", 8), BF16
     ),
     "gpt2, parts and tokens, dropout": case(GPT2, *parts_of_tokens("ddp", 4)),
+    "llama, parts and tokens, adapters, rows of tokens": case(
+        family("llama"),
+        *parts_of_tokens("ddp", 4),
+        lora(", dropout: 0.1, targets: [o_proj], trainable_token_indices: [5, 3, 11]"),
+    ),
+    "llama, tokens of 2 ranks, rows of tokens": case(
+        family("llama"),
+        *tokens("ddp", 2, 2),
+        BF16,
+        lora(", targets: [q_proj], trainable_token_indices: {embed_tokens: [5], lm_head: [3, 4]}"),
+    ),
     "modernbert, tokens": case(encoder("modernbert"), *tokens("ddp", 2, 2)),
 }
