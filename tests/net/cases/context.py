@@ -60,7 +60,6 @@ CASES = {
     "llama, tokens of 2 ranks, rows of tokens": case(
         family("llama"),
         *tokens("ddp", 2, 2),
-        BF16,
         lora(", targets: [q_proj], trainable_token_indices: {embed_tokens: [5], lm_head: [3, 4]}"),
     ),
     "modernbert, tokens": case(encoder("modernbert"), *tokens("ddp", 2, 2)),

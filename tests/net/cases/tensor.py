@@ -93,7 +93,6 @@ CASES = {
     "gemma, parts of 2 of 4 ranks, zero3, rows of tokens of a scaled embedding": case(
         family("gemma"),
         *parts("zero3", 4, 2),
-        BF16,
         lora(", targets: [q_proj], trainable_token_indices: [5, 3, 11]"),
     ),
     "llama, parts, other rows of the head": case(

@@ -237,7 +237,8 @@ TEST_CASE("parts of an adapter that read some columns drop what the whole one dr
   const at::Tensor x = random({6, 18}, 1), a = random({3, 18}, 2), first = random({5, 2}, 3),
                    second = random({7, 1}, 4), dy = random({6, 12}, 5),
                    positions = at::tensor(std::vector<std::int64_t>{7, 2}, at::kLong);
-  const Types types{.inputs = {{DType::f32, {6, 18}}}};
+  const Types types{.inputs = {{DType::f32, {6, 18}}},
+                    .parameters = std::vector<TensorType>(LowRank::first_b + 2)};
   const auto split = adapter.split(SplitAxis::row, types);
   REQUIRE(split);
   CHECK(split->sums_outputs);
