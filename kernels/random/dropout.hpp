@@ -22,6 +22,8 @@ struct DropoutRows {
   // [micro-batch] of the samples; device memory (the reference: host memory)
   const std::int64_t* positions = nullptr;
   std::int64_t length = 1, columns = 0, first_row = 0, rows = 0;
+  // The columns are those from `first_column` on of rows of so many; 0: they are all.
+  std::int64_t first_column = 0, all_columns = 0;
 };
 
 /// out[rows, columns] = in * factor, factor 0 or 1 / (1 - probability), rounded once. out may be

@@ -8,9 +8,11 @@ template <class T>
 void dropout_elements(T* out, const T* in, const DropoutRows& rows, const DropoutKey& key) {
   const auto threshold = static_cast<std::uint32_t>(std::ldexp(key.probability, 32));
   const auto scale = static_cast<float>(1 / (1 - key.probability));
+  const std::int64_t all = rows.all_columns > 0 ? rows.all_columns : rows.columns;
   for (std::int64_t r = 0; r < rows.rows; ++r)
     for (std::int64_t c = 0; c < rows.columns; ++c) {
-      const std::int64_t row = rows.first_row + r, element = row % rows.length * rows.columns + c,
+      const std::int64_t row = rows.first_row + r,
+                         element = row % rows.length * all + rows.first_column + c,
                          i = r * rows.columns + c;
       const auto position = static_cast<std::uint64_t>(rows.positions[row / rows.length]);
       const FourWords words = philox(

@@ -53,7 +53,9 @@ struct TakeListed {
   ListedColumns<T> op;
   Listed some;
   __device__ void operator()(std::int64_t n, int k) const {
-    op.narrow[n * op.count + some.first + k] = op.wide[n * op.columns + some.ids[k]];
+    T x{};
+    if (some.ids[k] >= 0) x = op.wide[n * op.columns + some.ids[k]];
+    op.narrow[n * op.count + some.first + k] = x;
   }
 };
 
@@ -62,6 +64,7 @@ struct PutListed {
   ListedColumns<T> op;
   Listed some;
   __device__ void operator()(std::int64_t n, int k) const {
+    if (some.ids[k] < 0) return;
     T x{};
     if (op.narrow) x = op.narrow[n * op.count + some.first + k];
     op.wide[n * op.columns + some.ids[k]] = x;

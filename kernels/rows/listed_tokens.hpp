@@ -11,7 +11,8 @@
 
 namespace trainx::kernels {
 
-/// places[n] = k where tokens[n] = ids[k], else `count`. No id is there twice.
+/// places[n] = k where tokens[n] = ids[k], else `count`. No id is there twice, unless it is -1,
+/// which no token is.
 struct PlaceTokens {
   std::int64_t rows = 0;                 // N
   const std::int32_t* tokens = nullptr;  // [N]
@@ -35,7 +36,8 @@ struct ReplaceRows {
   T* y = nullptr;
 };
 
-/// narrow[N, count] and columns `ids` of wide[N, C]: one is copied to the other.
+/// narrow[N, count] and columns `ids` of wide[N, C]: one is copied to the other. An id of -1 is no
+/// column: zeros are copied from it, and nothing to it.
 template <class T>
 struct ListedColumns {
   std::int64_t rows = 0, columns = 0;  // N, C

@@ -28,14 +28,15 @@ template <class T>
 void take_listed_columns_reference(const ListedColumns<T>& op) {
   for (std::int64_t n = 0; n < op.rows; ++n)
     for (std::int32_t k = 0; k < op.count; ++k)
-      op.narrow[n * op.count + k] = op.wide[n * op.columns + op.ids[k]];
+      op.narrow[n * op.count + k] = op.ids[k] < 0 ? T{} : op.wide[n * op.columns + op.ids[k]];
 }
 
 template <class T>
 void put_listed_columns_reference(const ListedColumns<T>& op) {
   for (std::int64_t n = 0; n < op.rows; ++n)
     for (std::int32_t k = 0; k < op.count; ++k)
-      op.wide[n * op.columns + op.ids[k]] = op.narrow ? op.narrow[n * op.count + k] : T{};
+      if (op.ids[k] >= 0)
+        op.wide[n * op.columns + op.ids[k]] = op.narrow ? op.narrow[n * op.count + k] : T{};
 }
 
 #define TRAINX_LISTED(T)                                                \

@@ -63,6 +63,34 @@ TEMPLATE_TEST_CASE("the dropout kernel gives the bits of its reference", "[gpu]"
   check_sizes<TestType>();
 }
 
+TEMPLATE_TEST_CASE("columns of wider rows have the factors of these rows", "[gpu]", float, Bf16,
+                   Fp16) {
+  TRAINX_NEEDS_GPU();
+  using T = TestType;
+  const std::int64_t all = GENERATE(6, 8, 64, 255), count = GENERATE(1, 5, 12);
+  const std::size_t shift = GENERATE(0u, 1u);
+  const DropoutRows whole{positions.data(), 3, all, 0, count};
+  std::vector<T> dropped(static_cast<std::size_t>(count * all)),
+      in = values_of(dropped.size(), T{});
+  dropout_reference(dropped.data(), in.data(), whole, key);
+  for (const std::int64_t columns : {std::int64_t{1}, std::int64_t{4}, all / 2, all})
+    for (std::int64_t first = 0; first + columns <= all; first += columns) {
+      const auto part_of = [&](const std::vector<T>& rows) {
+        std::vector<T> part;
+        for (std::int64_t r = 0; r < count; ++r)
+          for (std::int64_t c = 0; c < columns; ++c)
+            part.push_back(rows[static_cast<std::size_t>(r * all + first + c)]);
+        return part;
+      };
+      const DropoutRows rows{positions.data(), 3, columns, 0, count, first, all};
+      INFO("columns " << first << " + " << columns << " of " << all << ", rows " << count);
+      std::vector<T> want(part_of(in).size());
+      dropout_reference(want.data(), part_of(in).data(), rows, key);
+      CHECK(same_bits(want, part_of(dropped)));
+      CHECK(same_bits(device_of(part_of(in), rows, shift), want));
+    }
+}
+
 TEST_CASE(
     "dropout of a large operand, in place and in two launches, is the same; the share that is "
     "dropped is right",

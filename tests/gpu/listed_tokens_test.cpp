@@ -73,9 +73,11 @@ template <class T>
 void check_columns() {
   constexpr std::int64_t columns = 900;
   const std::int32_t count = GENERATE(1, 255, 256, 257, 700);
+  const bool has_others = GENERATE(false, true);
   for (const std::int64_t rows : {0, 1, 33}) {
-    INFO("ids " << count << " rows " << rows);
-    const auto ids = drawn_ids(count, columns);
+    INFO("ids " << count << " rows " << rows << (has_others ? " some are elsewhere" : ""));
+    auto ids = drawn_ids(count, columns);
+    for (std::size_t k = 0; has_others && k < ids.size(); k += 3) ids[k] = -1;
     auto wide = random_elements<T>(rows * columns, 6), narrow = random_elements<T>(rows * count, 7);
     const OnDevice<T> d_wide(wide), d_narrow(narrow);
     std::vector<T> taken(narrow.size());

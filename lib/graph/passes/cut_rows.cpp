@@ -72,6 +72,8 @@ class RowCut {
         place_heads(std::move(op));
       else if (std::holds_alternative<Embedding>(op.operation))
         place_embedding(std::move(op));
+      else if (std::holds_alternative<TokenRows>(op.operation))
+        place_token_rows(std::move(op));
       else if (std::holds_alternative<Exchange>(op.operation))
         pass_on(std::move(op));
       else if (const int targets = targets_of(op.operation); targets != none)
@@ -186,6 +188,12 @@ class RowCut {
     for (const int i :
          {int{Embedding::tokens}, int{Embedding::token_types}, int{Embedding::starts}})
       if (at(i) < op.inputs.size()) op.inputs[at(i)] = pieces_.own_rows(op.inputs[at(i)], true);
+    place(std::move(op), false);
+  }
+
+  void place_token_rows(Node op) {
+    ValueId& tokens = op.inputs[TokenRows::tokens];
+    tokens = pieces_.own_rows(tokens, true);
     place(std::move(op), false);
   }
 

@@ -46,10 +46,11 @@ class Partition {
     pieces_.begin(block, number);
     take_counts(block);
     if (rules_.makes_classes(block)) return cut_classes(std::move(block));
-    for (Node& op : block.ops) {
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+      Node& op = block.ops[i];
       if (std::holds_alternative<Dispatch>(op.operation)) bring_routing(block.ops, op);
       if (std::holds_alternative<Embedding>(op.operation))
-        cut_embedding(std::move(op));
+        cut_embedding(std::move(op), replaces_rows_of(block.ops, i) ? &block.ops[++i] : nullptr);
       else if (std::holds_alternative<CrossEntropy>(op.operation))
         cut_loss(std::move(op));
       else if (const Attention* attention = rules_.shares_key_value_heads(op))
@@ -111,11 +112,19 @@ class Partition {
     adapter.inputs[LowRank::base] = place(std::move(layer), true)[Linear::y];
   }
 
+  /// Does the operation behind an embedding put trained rows in the place of the table's?
+  static bool replaces_rows_of(const std::vector<Node>& ops, std::size_t embedding) {
+    if (embedding + 1 == ops.size()) return false;
+    const Node& next = ops[embedding + 1];
+    return std::holds_alternative<TokenRows>(next.operation) &&
+           next.inputs[TokenRows::base] == ops[embedding].outputs[Embedding::out];
+  }
+
   bool is_of_columns(const Node& op) const {
     for (const ValueId v : op.inputs)
       if (v != none && (lies(v) == Lies::columns || lies(v) == Lies::all_rows)) return true;
     return is_of_heads(op.operation) || std::holds_alternative<Dispatch>(op.operation) ||
-           rules_.opens_columns(op);
+           sums_shares(op) || rules_.opens_columns(op);
   }
 
   std::vector<ValueId> place(Node op, bool columns) {
@@ -125,7 +134,7 @@ class Partition {
     if (is_of_heads(op.operation)) bring_heads(op);
     for (auto* values : {&op.inputs, &op.gradient_of})
       for (ValueId& v : *values)
-        if (!adds_to_shares(op, v)) v = brought(op, v, columns);
+        if (!takes_shares(op, v)) v = brought(op, v, columns);
     if (!columns && !pieces_.pool_own_samples(op))
       rules_.require_computes_rows(pieces_.block().name, op);
     if (columns) note_shared_heads(op);
@@ -176,15 +185,29 @@ class Partition {
     return v;
   }
 
-  /// An adapter of a layer whose ranks have shares of a sum adds shares of its own to them. So does
-  /// an expert of all tokens to those that tokens choose.
-  bool adds_to_shares(const Node& op, ValueId v) const {
+  /// An adapter of a layer whose ranks have shares of a sum adds shares of its own to them, and so
+  /// does an expert of all tokens to those that tokens choose. A sum of shares, and a product of
+  /// some by a whole weight, are shares as well.
+  bool takes_shares(const Node& op, ValueId v) const {
+    if (v == none || lies(v) != Lies::shares) return false;
     if (std::holds_alternative<Combine>(op.operation))
-      return v != none && lies(v) == Lies::shares &&
-             (v == op.inputs[Combine::rows] || v == op.inputs[Combine::shared]);
-    return std::holds_alternative<LowRank>(op.operation) && v != none &&
-           v == op.inputs[LowRank::base] && lies(v) == Lies::shares &&
-           lies(op.inputs[LowRank::x]) == Lies::columns;
+      return v == op.inputs[Combine::rows] || v == op.inputs[Combine::shared];
+    if (std::holds_alternative<LowRank>(op.operation))
+      return v == op.inputs[LowRank::base] && lies(op.inputs[LowRank::x]) == Lies::columns;
+    return sums_shares(op) || multiplies_shares(op);
+  }
+
+  bool sums_shares(const Node& op) const {
+    return std::holds_alternative<ResidualNorm>(op.operation) &&
+           split_of(op.operation, SplitAxis::column, model_.types_of(op)) &&
+           lies(op.inputs[ResidualNorm::residual]) == Lies::shares &&
+           lies(op.inputs[ResidualNorm::branch]) == Lies::shares;
+  }
+
+  /// The second product of an adapter of experts.
+  bool multiplies_shares(const Node& op) const {
+    return std::holds_alternative<GroupedLinear>(op.operation) &&
+           lies(op.inputs[GroupedLinear::x]) == Lies::shares && op.parameters.size() == 1;
   }
 
   ValueId exchanged(ValueId v, ExchangeKind kind, Lies to) {
@@ -203,6 +226,8 @@ class Partition {
     if (std::holds_alternative<SharedHeads>(op.operation)) return Lies::columns;
     if (std::holds_alternative<Dispatch>(op.operation)) return Lies::all_rows;
     if (std::holds_alternative<Combine>(op.operation)) return combined(op);
+    if (sums_shares(op) || multiplies_shares(op)) return Lies::shares;
+    if (rules_.narrows_experts(op) && !reads_columns(op)) return Lies::all_rows;
     if (auto* attention = std::get_if<Attention>(&op.operation);
         attention && attention->key_value_heads % ranks_ != 0 && attention->sums_bias) {
       attention->sums_bias = false;  // linear layers sum theirs
@@ -221,8 +246,7 @@ class Partition {
             o.heads /= ranks_;
         },
         op.operation);
-    if (auto* adapter = std::get_if<LowRank>(&op.operation); adapter && !split.sums_outputs)
-      for (LowRankPart& part : adapter->parts) part.first /= ranks_, part.width /= ranks_;
+    if (auto* adapter = std::get_if<LowRank>(&op.operation)) cut_adapter(*adapter, split);
     if (auto* linear = std::get_if<Linear>(&op.operation);
         linear && split.sums_outputs && op.parameters[Linear::bias].index != none)
       linear->adds_up = true;
@@ -230,6 +254,13 @@ class Partition {
         experts && split.sums_outputs && op.parameters.size() > GroupedLinear::bias)
       experts->adds_up = true;
     return split.sums_outputs ? Lies::shares : Lies::columns;
+  }
+
+  void cut_adapter(LowRank& adapter, const Split& split) const {
+    if (split.sums_outputs)
+      adapter.input_parts = ranks_;
+    else
+      for (LowRankPart& part : adapter.parts) part.first /= ranks_, part.width /= ranks_;
   }
 
   /// Each rank has a share of what every expert makes.
@@ -261,8 +292,9 @@ class Partition {
     }
   }
 
-  /// Each rank adds the rows of its part of the vocabulary; what all add is dropped out behind.
-  void cut_embedding(Node op) {
+  /// Each rank adds the rows of its part of the vocabulary, with those that are trained in their
+  /// place; what all add is dropped out behind. `replacing` may be null.
+  void cut_embedding(Node op, Node* replacing) {
     auto& embedding = std::get<Embedding>(op.operation);
     const ValueId embedded = op.outputs.front(), positions = op.inputs[Embedding::positions];
     const double dropout = std::exchange(embedding.dropout, 0);
@@ -273,8 +305,10 @@ class Partition {
     if (dropout > 0) op.outputs.front() = none;
     pieces_.make_outputs(op, Lies::shares);
     const ValueId shares = op.outputs.front();
+    const std::int64_t rows = model_.types_of(op).parameters[Embedding::token].rows();
     pieces_.add(std::move(op));
-    pieces_.end_piece(BlockKind::embedding);
+    if (replacing) cut_token_rows(std::move(*replacing), rows);
+    pieces_.end_piece(replacing ? BlockKind::layer : BlockKind::embedding);
     if (dropout <= 0) return;
     const ValueId sums = exchanged(shares, ExchangeKind::sums_to_rows, Lies::rows);
     Node dropped{DropoutLayer{.probability = dropout, .length = pieces_.block().length},
@@ -283,6 +317,13 @@ class Partition {
                  {embedded},
                  {}};
     place(std::move(dropped), false);
+  }
+
+  void cut_token_rows(Node op, std::int64_t rows_of_part) {
+    std::get<TokenRows>(op.operation).part_rows = rows_of_part;
+    cut_parameters(op, *split_of(op.operation, SplitAxis::row, model_.types_of(op)));
+    pieces_.make_outputs(op, Lies::shares);
+    pieces_.add(std::move(op));
   }
 
   /// Of fewer key-value heads than ranks: each rank makes those of its own rows, and all get them.

@@ -97,8 +97,10 @@ const Node* PartitionRules::reader_behind(ValueId v) const {
       v = reader.outputs[LowRank::y];
       continue;
     }
+    const bool is_sum = std::holds_alternative<ResidualNorm>(reader.operation) &&
+                        inner_split(reader.operation, model_.types_of(reader));
     if (!std::holds_alternative<Rotary>(reader.operation) &&
-        !std::holds_alternative<HeadNorm>(reader.operation))
+        !std::holds_alternative<HeadNorm>(reader.operation) && !is_sum)
       return &reader;
     v = reader.outputs.front();
   }
@@ -118,13 +120,11 @@ bool PartitionRules::adapts_shared_heads(const Node& op) const {
   return attention && attention->key_value_heads % ranks_ != 0;
 }
 
-bool PartitionRules::adapts_experts(const Node& op) const {
-  const ValueId made =
-      std::holds_alternative<GroupedLinear>(op.operation) ? op.outputs[GroupedLinear::y] : none;
-  if (made == none || static_cast<std::size_t>(made) >= readers_.size()) return false;
-  return std::ranges::any_of(readers_[static_cast<std::size_t>(made)], [](const Node& reader) {
-    return std::holds_alternative<ResidualNorm>(reader.operation) ||
-           std::holds_alternative<GroupedLinear>(reader.operation);
+bool PartitionRules::narrows_experts(const Node& op) const {
+  if (!std::holds_alternative<GroupedLinear>(op.operation)) return false;
+  const auto made = static_cast<std::size_t>(op.outputs[GroupedLinear::y]);
+  return std::ranges::any_of(readers_[made], [](const Node& reader) {
+    return std::holds_alternative<GroupedLinear>(reader.operation);
   });
 }
 
@@ -159,15 +159,6 @@ Split PartitionRules::split(const std::string& block, const Node& op, bool reads
         }
       },
       op.operation);
-  if (const auto* adapter = std::get_if<LowRank>(&op.operation);
-      adapter && adapter->dropout > 0 && reads_columns)
-    refuse_recipe("an adapter of " + block +
-                  " drops what its layer reads, which ranks have parts "
-                  "of; write model.adapter.dropout: 0, or model.adapter.targets without the layer");
-  if (adapts_experts(op))
-    refuse_recipe("an adapter of experts of " + block +
-                  " adds to what ranks have parts of; write model.adapter.targets, or "
-                  "target_parameters, without experts, or leave parallel.tensor out");
   const std::optional<Split> split =
       !is_linear(op.operation)
           ? inner_split(op.operation, types)

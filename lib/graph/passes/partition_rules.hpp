@@ -18,6 +18,9 @@ class PartitionRules {
   /// Of a linear layer of queries, keys and values for fewer key-value heads than ranks, which
   /// neighbours share: the attention that reads them; null: it is none.
   const operations::Attention* shares_key_value_heads(const Node& op) const;
+  /// Is it an adapter's first product of all features, or of experts, that another one reads? Each
+  /// rank makes all of it then.
+  bool narrows_experts(const Node& op) const;
   /// How an operation that reads columns, or opens them, is cut.
   operations::Split split(const std::string& block, const Node& op, bool reads_columns) const;
   /// Sections of a parameter's rows that are each cut: queries, keys and values, or a gate and what
@@ -43,11 +46,10 @@ class PartitionRules {
   /// Of queries, keys and values with an adapter, for attention of fewer key-value heads than
   /// ranks: each rank computes them whole, of its own rows.
   bool adapts_shared_heads(const Node& op) const;
-  /// A layer of experts, or of an adapter of them: what it makes is read by another one, or added.
-  bool adapts_experts(const Node& op) const;
   /// What all ranks' parts of a linear layer, or an adapter, make.
   std::int64_t columns_of_all(const Node& op) const;
-  /// Who reads the value, or what an adapter, heads' norms and rotations make of it; null: nobody.
+  /// Who reads the value, or what adapters, sums, heads' norms and rotations make of it; null:
+  /// nobody.
   const Node* reader_behind(ValueId v) const;
 
   Model& model_;

@@ -15,6 +15,9 @@ struct Dropout {
   std::int64_t length = 1;                  // rows of a sample
   std::int64_t first_row = 0;               // row of the micro-batch that row 0 of the operands is
   std::int64_t first_head = 0;              // of attention: of the layer's, that head 0 is
+  // Of operands that are some columns of wider rows: which of those column 0 is, and how many there
+  // are; 0: the operands have all.
+  std::int64_t first_column = 0, all_columns = 0;
   explicit operator bool() const { return probability > 0; }
 };
 

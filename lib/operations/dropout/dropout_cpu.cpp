@@ -152,6 +152,7 @@ void cpu::drop_out(const Tensor& result, const Tensor& x, const Dropout& dropout
     });
     return;
   }
+  const std::int64_t all = dropout.all_columns > 0 ? dropout.all_columns : columns;
   with_element(x, [&]<class T>(T) {
     T* out = data<T>(result);
     const T* in = data<T>(x);
@@ -161,7 +162,7 @@ void cpu::drop_out(const Tensor& result, const Tensor& x, const Dropout& dropout
       for (std::int64_t r = begin; r < end; ++r)
         for (std::int64_t c = 0; c < columns; c += piece) {
           const std::int64_t n = std::min(piece, columns - c);
-          dropout_factors(dropout, r, columns, c, n, factors);
+          dropout_factors(dropout, r, all, dropout.first_column + c, n, factors);
           multiply_row(out + r * columns + c, in + r * columns + c, factors, n);
         }
     });

@@ -10,8 +10,9 @@ void drop_out(const Gpu& gpu, const Tensor& out, const Tensor& x, const Dropout&
                                         cudaMemcpyDeviceToDevice, gpu.space.stream),
                         "copy of what dropout leaves as it is");
   with_kernel_element(x, [&]<class T>(T) {
-    const kernels::DropoutRows rows{dropout.positions, dropout.length, x.size(1), dropout.first_row,
-                                    x.size(0)};
+    const kernels::DropoutRows rows{dropout.positions,  dropout.length, x.size(1),
+                                    dropout.first_row,  x.size(0),      dropout.first_column,
+                                    dropout.all_columns};
     gpu::require(kernels::dropout(pointer<T>(out), pointer<T>(x), rows, fused(dropout).key,
                                   gpu.space.stream),
                  "dropout");

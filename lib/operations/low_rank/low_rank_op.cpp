@@ -30,6 +30,13 @@ Tensor columns_of(const Tensor& x, std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
+Dropout LowRank::dropout_of(const OpContext& c, std::size_t part, std::int64_t in) const {
+  Dropout d = c.dropout(dropout, positions, length, first_site + static_cast<int>(part));
+  // what is dropped follows from an element's place in all columns
+  if (input_parts > 1) d.first_column = c.layer_part() * in, d.all_columns = in * input_parts;
+  return d;
+}
+
 void LowRank::run_forward(const OpContext& c) const {
   if (!c.writes(narrow) && !c.writes(y)) return;
   const Tensor rows = by_row(c.input(x)), all_a = c.parameter(a);
@@ -41,8 +48,7 @@ void LowRank::run_forward(const OpContext& c) const {
   if (c.writes(narrow) && !at_once)
     each_part(parts, [&](std::size_t k, const LowRankPart& p, std::int64_t at) {
       Tensor kept = rows;
-      const int site = first_site + static_cast<int>(k);
-      if (const Dropout drop = c.dropout(dropout, positions, length, site)) {
+      if (const Dropout drop = dropout_of(c, k, rows.size(1))) {
         kept = shaped(c.scratch(dropped), rows.size(0), rows.size(1));
         drop_out(kept, rows, drop);
       }
@@ -106,7 +112,7 @@ void LowRank::run_input_backward(const OpContext& c, const Tensor& dy,
   const Tensor kept = shaped(c.scratch(dropped), d_narrow.size(0), in);
   Tensor sum = c.addend(x);
   each_part(parts, [&](std::size_t k, const LowRankPart& p, std::int64_t at) {
-    const Dropout drop = c.dropout(dropout, positions, length, first_site + static_cast<int>(k));
+    const Dropout drop = dropout_of(c, k, in);
     const Tensor of_part = columns_of(d_narrow, at, p.rank);
     if (d_a.defined()) {
       drop_out(kept, rows, drop);

@@ -128,8 +128,7 @@ Cost LowRank::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> LowRank::split(SplitAxis axis, const Types& t) const {
   const bool columns = axis == SplitAxis::column, biased = t.has_parameter(bias);
-  // what is dropped of x follows from an element's place in all its columns
-  if (!columns && (axis != SplitAxis::row || dropout > 0)) return std::nullopt;
+  if (!columns && axis != SplitAxis::row) return std::nullopt;
   Split s;
   s.parameters.resize(t.parameters.size());
   if (t.has_parameter(weight)) s.parameters[weight] = columns ? 0 : 1;

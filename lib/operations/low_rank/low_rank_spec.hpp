@@ -3,6 +3,8 @@
 
 namespace trainx::operations {
 
+struct Dropout;  // dropout/dropout.hpp
+
 /// What is added to columns [first, first + width) of a product's result.
 struct LowRankPart {
   std::int64_t first = 0, width = 0, rank = 0;
@@ -33,6 +35,7 @@ struct LowRank {
   double dropout = 0;
   std::int64_t length = 1;  // rows of a sample
   int first_site = 0;       // of the block's dropouts: the first part's; others follow
+  int input_parts = 1;      // x has the columns of one of so many parts of what is dropped
 
   bool operator==(const LowRank&) const = default;
 
@@ -57,6 +60,8 @@ struct LowRank {
   }
   /// Of `a`: all parts by one product.
   bool multiplies_at_once() const;
+  /// What the part drops of x[N, in].
+  Dropout dropout_of(const OpContext& c, std::size_t part, std::int64_t in) const;
   /// Columns of base that no part adds to are copied: runs of them.
   std::vector<LowRankPart> gaps(std::int64_t out) const;
   void run_y(const OpContext& c, const Tensor& rows, const Tensor& low) const;

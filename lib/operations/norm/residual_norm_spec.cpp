@@ -1,4 +1,5 @@
 #include "operations/norm/residual_norm_spec.hpp"
+#include <algorithm>
 
 namespace trainx::operations {
 
@@ -81,7 +82,13 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> ResidualNorm::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> ResidualNorm::split(SplitAxis axis, const Types& t) const {
+  // a norm is of whole rows, and what is dropped follows from a place in them
+  const bool is_sum = adds && !norms && dropout == 0 && !t.has_input(rows) &&
+                      std::ranges::none_of(t.parameters, &TensorType::defined);
+  if (axis != SplitAxis::column || !is_sum) return std::nullopt;
+  return Split{.parameters = std::vector<std::optional<int>>(t.parameters.size())};
+}
 
 bool ResidualNorm::has_gpu_kernel(const Types&) const { return true; }
 

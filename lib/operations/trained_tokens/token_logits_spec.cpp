@@ -37,7 +37,11 @@ Cost TokenLogits::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> TokenLogits::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> TokenLogits::split(SplitAxis axis, const Types& t) const {
+  if (axis != SplitAxis::column) return std::nullopt;
+  return Split{.parameters = std::vector<std::optional<int>>(t.parameters.size()),
+               .sums_inputs = true};
+}
 
 // A CPU's logits are fp32 whatever is computed in.
 bool TokenLogits::has_gpu_kernel(const Types&) const { return true; }

@@ -8,10 +8,12 @@ struct Tensor;
 namespace trainx::operations {
 
 /// Rows of a head that are trained instead of its weight's: y[N, V] = base[N, V] = x[N, C]
-/// weight[V, C]^T, except for columns ids[k], which are x rows[k, C]^T.
+/// weight[V, C]^T, except for columns ids[k], which are x rows[k, C]^T. Of ranks with parts of the
+/// columns each replaces those of its own.
 struct TokenLogits {
   static constexpr std::string_view name = "token_logits";
   static constexpr Work work = Work::norm;  // beside products
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x, base };
   /// rows: [ids + 1, C], of which the last is not used (TokenRows).
   enum Parameter : int { rows };
@@ -30,6 +32,10 @@ struct TokenLogits {
   bool has_gpu_kernel(const Types& t) const;
   void run_forward(const OpContext& c) const;
   void run_backward(const OpContext& c) const;
+
+ private:
+  /// Columns of logits[N, V] that are replaced; -1: another rank has it.
+  std::vector<std::int32_t> own_ids(const OpContext& c, const Tensor& logits) const;
 };
 
 }  // namespace trainx::operations

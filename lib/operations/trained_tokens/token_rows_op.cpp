@@ -4,15 +4,29 @@
 #include "operations/trained_tokens/token_rows_spec.hpp"
 #include "operations/trained_tokens/trained_tokens.hpp"
 #include <algorithm>
+#include <utility>
 
 namespace trainx::operations {
+
+Tensor TokenRows::own_tokens(const OpContext& c) const {
+  const Tensor all = c.input(tokens);
+  if (part_rows == 0) return all;
+  const Tensor to = c.scratch(own).view({-1}).narrow(0, 0, all.numel()).view(all.dims);
+  ids_of_part(to, all, {c.layer_part() * part_rows, part_rows}, program::none);
+  return to;
+}
+
+std::vector<std::int32_t> TokenRows::own_ids(const OpContext& c,
+                                             std::vector<std::int32_t> all) const {
+  return part_rows == 0 ? std::move(all) : ids_within(all, c.layer_part() * part_rows, part_rows);
+}
 
 void TokenRows::run_forward(const OpContext& c) const {
   if (!c.writes(y)) return;
   const Tensor at = c.scratch(places).view({-1}).narrow(0, 0, c.output(y).size(0));
-  place_tokens(at, c.input(tokens), ids);
-  replace_rows(c.output(y), c.input(base), c.parameter(rows), at, scale, c.parameter(table),
-               c.input(tokens));
+  const Tensor here = own_tokens(c);
+  place_tokens(at, here, own_ids(c, ids));
+  replace_rows(c.output(y), c.input(base), c.parameter(rows), at, scale, c.parameter(table), here);
 }
 
 void TokenRows::run_backward(const OpContext& c) const {
@@ -21,7 +35,7 @@ void TokenRows::run_backward(const OpContext& c) const {
     const Tensor at = c.scratch(places).view({-1}).narrow(0, 0, dy.size(0));
     std::vector<std::int32_t> learning = ids;
     std::ranges::replace(learning, static_cast<std::int32_t>(untrained_token), -1);
-    place_tokens(at, c.input(tokens), learning);
+    place_tokens(at, own_tokens(c), own_ids(c, std::move(learning)));
     Tensor d = dy;
     if (scale != 1) {
       d = c.scratch(scaled);

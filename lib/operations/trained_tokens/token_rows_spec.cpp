@@ -19,16 +19,22 @@ Cost TokenRows::cost(Direction direction, const Types& t) const {
   c.scratch.resize(scratch_count);
   const TensorType& x = t.inputs[base];
   const bool forward = direction == Direction::forward;
-  if (forward || t.trains(rows)) c.scratch[places] = {"places", {DType::i32, {x.rows()}}};
+  const bool places_tokens = forward || t.trains(rows), in_parts = part_rows > 0;
+  if (places_tokens) c.scratch[places] = {"places", {DType::i32, {x.rows()}}};
+  if (places_tokens && in_parts) {
+    c.scratch[own] = {"own_tokens", {DType::i32, {x.rows()}}};
+    c.kernels = {{KernelFamily::embedding}};
+  }
   if (forward) {
-    c.kernels = {{KernelFamily::rows, 2}};
+    c.kernels.push_back({KernelFamily::rows, 2});
     c.element_bytes = 2 * x.bytes();
     c.element_output = y;
     return c;
   }
   if (!t.trains(rows)) return c;
   // ids are sorted by radix, as those of an embedding
-  c.kernels = {{KernelFamily::rows}, {KernelFamily::embedding, 8}};
+  c.kernels.push_back({KernelFamily::rows});
+  c.kernels.push_back({KernelFamily::embedding, 8});
   c.element_bytes = x.bytes();
   if (scale == 1) return c;
   c.kernels.push_back({KernelFamily::embedding});
@@ -36,7 +42,12 @@ Cost TokenRows::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> TokenRows::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> TokenRows::split(SplitAxis axis, const Types& t) const {
+  if (axis != SplitAxis::row) return std::nullopt;
+  Split s{.parameters = std::vector<std::optional<int>>(t.parameters.size()), .sums_outputs = true};
+  if (t.has_parameter(table)) s.parameters[table] = 0;
+  return s;
+}
 
 bool TokenRows::has_gpu_kernel(const Types&) const { return true; }
 

@@ -4,6 +4,15 @@
 
 namespace trainx::operations {
 
+std::vector<std::int32_t> ids_within(std::span<const std::int32_t> ids, std::int64_t first,
+                                     std::int64_t count) {
+  std::vector<std::int32_t> own;
+  own.reserve(ids.size());
+  for (const std::int32_t id : ids)
+    own.push_back(id >= first && id < first + count ? static_cast<std::int32_t>(id - first) : -1);
+  return own;
+}
+
 void place_tokens(const Tensor& places, const Tensor& tokens, std::span<const std::int32_t> ids) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(places)) return cuda::place_tokens(*gpu, places, tokens, ids);

@@ -1,5 +1,6 @@
 """Ranks that share a batch and have some tokens of each row."""
 
+from .adapters import lora
 from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
 from .encoders import WIDE, encoder, seq2seq
@@ -75,5 +76,15 @@ CASES = {
         ),
     ),
     "switch, tokens, a capacity of all ranks": case(switch(", capacity_factor: 0.5"), *tokens("ddp", 2, 2)),
+    "llama, parts and tokens, adapters, rows of tokens": case(
+        family("llama"),
+        *parts_of_tokens("ddp", 4),
+        lora(", dropout: 0.1, targets: [o_proj], trainable_token_indices: [5, 3, 11]"),
+    ),
+    "llama, tokens of 2 ranks, rows of tokens": case(
+        family("llama"),
+        *tokens("ddp", 2, 2),
+        lora(", targets: [q_proj], trainable_token_indices: {embed_tokens: [5], lm_head: [3, 4]}"),
+    ),
     "modernbert, tokens": case(encoder("modernbert"), *tokens("ddp", 2, 2)),
 }

@@ -5,7 +5,7 @@ from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
 from .encoders import WIDE, encoder, labels, seq2seq, tags
 from .gpt2 import IN_BACKWARD, OPTIMIZERS
-from .mixtures import switch
+from .mixtures import mixture, switch
 
 GPT2 = (
     "{type: gpt2, options: {num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32, "
@@ -85,6 +85,31 @@ CASES = {
     "phi, parts side by side, adapters": case(family("phi"), *parts("ddp", 2, 2), lora()),
     "gpt2, parts of a packed tensor, adapters of an embedding and its tied head": case(
         GPT2, *parts("ddp", 2, 2), lora(", targets: [wte, lm_head, c_attn]")
+    ),
+    "llama, parts, adapters that drop of whole rows and of parts": case(
+        family("llama"), *parts("ddp", 2, 2), BF16, lora(", dropout: 0.1")
+    ),
+    "mixtral, parts of 2 of 4 ranks, zero3, adapters of experts, recomputed": case(
+        mixture("mixtral"), *parts("zero3", 4, 2), lora(), FULL
+    ),
+    "gpt_oss, parts of stacked experts with biases, adapters": case(
+        mixture("gpt_oss"),
+        *parts("ddp", 2, 2),
+        BF16,
+        lora(", target_parameters: [experts.gate_up_proj, experts.down_proj]"),
+    ),
+    "gpt2, parts, rows of tokens of a sum, also of a tied head": case(
+        GPT2, *parts("ddp", 2, 2), lora(", targets: [c_attn], trainable_token_indices: [5, 3, 11]")
+    ),
+    "gemma, parts of 2 of 4 ranks, zero3, rows of tokens of a scaled embedding": case(
+        family("gemma"),
+        *parts("zero3", 4, 2),
+        lora(", targets: [q_proj], trainable_token_indices: [5, 3, 11]"),
+    ),
+    "llama, parts, other rows of the head": case(
+        family("llama"),
+        *parts("ddp", 2, 2),
+        lora(", targets: [q_proj], trainable_token_indices: {embed_tokens: [5], lm_head: [3, 4]}"),
     ),
     "qwen2, parts of 4 ranks, 2 heads of keys": case(family("qwen2"), *parts("ddp", 4, 4), BF16),
     "olmoe, parts of every expert, norms of all queries": case(

@@ -73,6 +73,18 @@ TEST_CASE("columns of listed tokens are taken and put") {
   const at::Tensor wide = at::randn({5, vocabulary}, type), narrow = at::full({5, 3}, 7, type);
   operations::take_listed_columns(Tensor(narrow), Tensor(wide), ids);
   CHECK(at::equal(narrow, wide.index_select(1, ids_of(ids))));
+  // what another rank has is 0, and is not written
+  const std::vector<std::int32_t> own = operations::ids_within(ids, 4, 7);
+  CHECK(own == std::vector<std::int32_t>{6, -1, 0});
+  const std::vector<std::int32_t> some{10, -1, 4};
+  operations::take_listed_columns(Tensor(narrow), Tensor(wide), some);
+  at::Tensor taken = wide.index_select(1, ids_of(ids));
+  taken.narrow(1, 1, 1).zero_();
+  CHECK(at::equal(narrow, taken));
+  const at::Tensor kept = wide.clone();
+  operations::put_listed_columns(Tensor(kept), {}, some);
+  CHECK(at::equal(kept, at::index_copy(wide, 1, ids_of({10, 4}), at::full({5, 2}, 0, type))));
+
   const at::Tensor others = at::randn({5, 3}, type), put = wide.clone(), cleared = wide.clone();
   operations::put_listed_columns(Tensor(put), Tensor(others), ids);
   CHECK(at::equal(put, at::index_copy(wide, 1, ids_of(ids), others)));

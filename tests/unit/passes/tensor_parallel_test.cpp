@@ -11,7 +11,7 @@ namespace {
 
 /// Of the rows that all ranks have?
 bool computes_columns(const BlockSpec& b) {
-  return b.name == "columns" || b.name == "logits" || b.name == "loss";
+  return b.name == "columns" || b.name == "logits" || b.name == "loss" || b.name == "looked_up";
 }
 
 /// Rows of one's own, a layer of which each rank has a part, rows, and a loss of parts.
@@ -36,6 +36,30 @@ ModelGraph layers_in_parts(int ranks) {
   g.blocks.push_back(middle("norm", 0, group("norm", false), sums, after));
   g.blocks.push_back(exchange("last", ExchangeKind::rows_to_all, after, last));
   g.blocks.push_back(middle("logits", 0, group("logits", true), last, numbers));
+  g.blocks.push_back(exchange("numbers", ExchangeKind::numbers_to_all, numbers, of_all));
+  g.blocks.push_back(loss_of_parts(numbers, of_all));
+  share_blocks(g, parts);
+  for (BlockSpec& b : g.blocks) {
+    if (b.exchange != ExchangeKind::nothing) b.parts.exchange = axes::tensor;
+    if (computes_columns(b)) b.parts.same_rows = axes::tensor;
+  }
+  return g;
+}
+
+/// One small tensor that each rank has whole, in shares of an embedding and again in a part of the
+/// logits, as trained rows of a tied head: each rank makes two shares of its gradient.
+ModelGraph whole_tensor_in_parts(int ranks) {
+  const Parts parts{axes::tensor, ranks};
+  ModelGraph g = empty_graph();
+  const std::int64_t all_rows = width * ranks;
+  const int rows = add_group(g, "rows"), shares = add_value(g, "shares", all_rows),
+            sums = add_value(g, "sums"), last = add_value(g, "last", all_rows),
+            numbers = add_value(g, "numbers", all_rows),
+            of_all = add_value(g, "of_all", all_rows * ranks);
+  g.blocks.push_back(embed("looked_up", rows, shares));
+  g.blocks.push_back(exchange("sum", ExchangeKind::sums_to_rows, shares, sums));
+  g.blocks.push_back(exchange("last", ExchangeKind::rows_to_all, sums, last));
+  g.blocks.push_back(middle("logits", 0, rows, last, numbers));
   g.blocks.push_back(exchange("numbers", ExchangeKind::numbers_to_all, numbers, of_all));
   g.blocks.push_back(loss_of_parts(numbers, of_all));
   share_blocks(g, parts);
@@ -104,6 +128,20 @@ TEST_CASE("each instruction of a program with parts of layers is needed") {
   for (const int world : {2, 4})
     check_that_each_instruction_is_needed(graph,
                                           sharing_in_ddp(graph, mesh_of_sharing(world, 2, 1)));
+}
+
+TEST_CASE("a whole tensor in parts of two blocks has the gradient that one rank makes") {
+  for (const auto& [world, tensor] : {std::pair{2, 2}, std::pair{4, 2}, std::pair{4, 4}}) {
+    const ModelGraph graph = whole_tensor_in_parts(tensor);
+    const StepProgram p = sharing_in_ddp(graph, mesh_of_sharing(world, tensor, 1));
+    CAPTURE(world, tensor);
+    CHECK(problem_of_sharing(p, graph) == "");
+    check_that_each_instruction_is_needed(graph, p);
+    if (world > tensor) check_that_axes_matter(graph, p, {axes::all, axes::data, axes::tensor});
+    for (const int stage : {1, 2, 3})
+      if (world > tensor)
+        CHECK(problem_of_sharing(sharing_in_shards(graph, p.mesh, stage), graph) == "");
+  }
 }
 
 TEST_CASE("sums and exchanges along another axis are found") {
