@@ -63,7 +63,8 @@ std::vector<int> expert_ranks_of(const Draft& plan, bool free) {
   const std::int64_t experts = architectures::experts_of(plan.dims), world = plan.mesh.world;
   const recipe::Recipe& r = plan.recipe;
   const bool may = free && experts > 0 && plan.mesh.experts == 1 && plan.shares_batches() &&
-                   architectures::capacity_factor(plan.dims) <= 0 && !r.generate.every;
+                   architectures::capacity_factor(plan.dims) <= 0 && !r.generate.every &&
+                   plan.mesh.tensor == 1 && plan.mesh.context == 1;  // as a recipe's rules have it
   if (!may) return out;
   for (std::int64_t ranks = 2; ranks <= std::min(world, experts); ++ranks)
     if (world % ranks == 0 && experts % ranks == 0 &&

@@ -1,4 +1,5 @@
 #include "plan/choose/degrees.hpp"
+#include "plan/choose/experts.hpp"
 #include "plan/explain/alternatives.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
@@ -210,6 +211,19 @@ TEST_CASE("what cannot be cut is left out, with the reason") {
   check_sentence(
       "plan.degrees/experts",
       reason({.parallel = "experts: 2, " + both + "2", .model = experts}, "parallel.tensor"));
+}
+
+TEST_CASE("a search shares no experts among ranks that share a batch, as recipes cannot") {
+  const std::string experts =
+      "{type: mixtral, options: {num_layers: 2, num_heads: 4, num_key_value_heads: 2, "
+      "hidden_size: 64, intermediate_size: 64, max_positions: 64, vocab_size: 1000}}";
+  const auto ranks = [&](const std::string& parallel) {
+    const Run run{.parallel = parallel + "world_size: 4", .model = experts};
+    return plan::expert_ranks_of(plan::draft_run(recipe_of(run), facts_of(run), {}).plan, true);
+  };
+  CHECK(ranks("") == std::vector{1, 2, 4});
+  CHECK(ranks("context: 2, ") == std::vector{1});
+  CHECK(ranks("tensor: 2, ") == std::vector{1});
 }
 
 TEST_CASE("one rank shares with nobody, and nothing is said of it") {
