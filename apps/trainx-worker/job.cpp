@@ -63,6 +63,7 @@ plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
   if (leaves_out)
     plan = plan::make_run_plan(recipe, job.facts,
                                {.gpu = {}, .rank = plan.rank, .every_micro_step = true});
+  plan.choices = job.choices;
   return plan;
 }
 

@@ -10,11 +10,20 @@ plan::PretrainedRemarks remarks_of(const Prepared& p) {
   return plan::pretrained_remarks(p.loaded.recipe, p.loaded.origins);
 }
 
-PlanAdvice plan_advice(const Prepared& p, const std::string& gpu) {
+namespace {
+
+std::vector<plan::Needless> needless_of(const Prepared& p, const plan::PlanOptions& options) {
+  return plan::needless_levers(
+      p.plan, [&](const recipe::Recipe& r) { return plan::draft_run(r, p.facts, options); });
+}
+
+}  // namespace
+
+PlanAdvice plan_advice(const Prepared& p, const plan::PlanOptions& options) {
   const auto sizes = plan::advise(p.plan);
-  const auto needless = plan::needless_levers(p.plan);
+  const auto needless = needless_of(p, options);
   const auto experts = plan::expert_advice(p.plan);
-  const auto precision = plan::cost_of_fp32(p.plan, p.facts, gpu);
+  const auto precision = plan::cost_of_fp32(p.plan, p.facts, options.gpu);
   PlanAdvice advice;
   advice.text = plan::describe(precision) + plan::describe(sizes, p.plan) +
                 plan::describe(needless, p.plan) + plan::describe(experts);
@@ -35,7 +44,7 @@ void tell_advice(const Prepared& p, const Context& context,
   for (const std::string& warning : remarks.warnings) warn(warning);
   if (context.output.json || context.output.quiet) return;
   std::string text = plan::describe(plan::cost_of_fp32(p.plan, p.facts, "")) +
-                     plan::describe(plan::needless_levers(p.plan), p.plan);
+                     plan::describe(needless_of(p, {}), p.plan);
   for (const std::string& hint : remarks.hints) text += "hint: " + hint + "\n";
   if (!text.empty()) say(context, text.substr(0, text.size() - 1));
 }

@@ -10,13 +10,13 @@
 
 namespace trainx::app {
 
-/// What `plan` prints below the plan. `gpu`: as for prepare().
+/// What `plan` prints below the plan.
 struct PlanAdvice {
   std::string text;        // titled lists; "" if there is nothing
   nlohmann::json entries;  // of all lists
   std::vector<std::string> hints, warnings;
 };
-PlanAdvice plan_advice(const Prepared& p, const std::string& gpu);
+PlanAdvice plan_advice(const Prepared& p, const plan::PlanOptions& options);
 
 /// Of it, what `train` says before it starts: methods that are not needed, fp32 on a GPU that has
 /// bf16, defaults that do not suit trained weights. `warn` gets the warnings; the rest are

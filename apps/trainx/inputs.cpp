@@ -211,6 +211,7 @@ launch::Job make_job(const std::string& command, const Prepared& prepared, const
   job.origins = prepared.origins;
   job.facts = prepared.facts;
   job.plan_fingerprint = plan::fingerprint(prepared.plan);
+  job.choices = prepared.plan.choices;
   job.run_folder = run_folder_of(prepared.plan.recipe);
   return job;
 }

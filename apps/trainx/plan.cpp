@@ -52,8 +52,8 @@ int run_plan(const PlanArguments& a, const Context& context) {
   }
   require_price(a, p.plan);
   const auto notes = check_inputs(p, MissingWeights::noted);
-  const PlanAdvice advice = plan_advice(p, a.gpu);
   const plan::PlanOptions options{.gpu = a.gpu, .links = hardware::link_kind_named(a.links)};
+  const PlanAdvice advice = plan_advice(p, options);
   const plan::DraftOf draft_of = [&](const recipe::Recipe& r) {
     return plan::draft_run(r, p.facts, options);
   };

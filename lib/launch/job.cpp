@@ -75,6 +75,7 @@ nlohmann::json to_json(const Job& job) {
       {"origins", job.origins},
       {"facts", facts::to_json(job.facts)},
       {"plan_fingerprint", job.plan_fingerprint},
+      {"choices", job.choices},
       {"run_folder", job.run_folder},
       {"fork_name", job.fork_name},
       {"checkpoint", job.checkpoint},
@@ -107,6 +108,7 @@ Job job_from_json(const nlohmann::json& j) {
   j.at("origins").get_to(job.origins);
   job.facts = facts::facts_from_json(j.at("facts"));
   j.at("plan_fingerprint").get_to(job.plan_fingerprint);
+  j.at("choices").get_to(job.choices);
   j.at("run_folder").get_to(job.run_folder);
   j.at("fork_name").get_to(job.fork_name);
   j.at("checkpoint").get_to(job.checkpoint);

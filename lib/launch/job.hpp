@@ -54,8 +54,10 @@ struct Job {
   std::map<std::string, std::string> origins;
   facts::Facts facts;
   std::string plan_fingerprint;  // plan::fingerprint of the launcher's plan; train and eval
-  std::string run_folder;        // outputs/<name>
-  std::string fork_name;         // train: --fork NAME, else empty
+  // Draft::choices of that plan: the resolved recipe no longer shows what was chosen
+  std::vector<std::string> choices;
+  std::string run_folder;  // outputs/<name>
+  std::string fork_name;   // train: --fork NAME, else empty
   // eval, generate: which one; empty: latest. A Hugging Face folder is allowed for generate.
   std::string checkpoint;
   std::vector<std::string> argv;             // as the user typed

@@ -58,6 +58,18 @@ def remove(folder):
 class RunFiles(Trainx):
     forks = True
 
+    def test_a_run_says_why_its_values_were_chosen_as_plan_does(self):
+        recipe = self.recipe(tiny(steps=10) +
+                             "parallel: {mode: auto, tensor: auto, world_size: 2}\n")
+        planned = json.loads(self.run_trainx("plan", recipe, "--json").stdout)["choices"]
+        started = self.run_trainx("train", recipe).stderr
+        run, = (self.folder / "outputs").iterdir()
+        told = json.loads((run / "plan.json").read_text())["choices"]
+        for key in ("parallel.mode ddp: ", "parallel.tensor 1: "):
+            reason, = (text for text in planned if text.startswith(key))
+            self.assertIn(reason, told)
+        self.assertIn("parallel.mode ddp: ", started)
+
     def trained(self, steps=4, every=2, **how):
         recipe = self.recipe(
             tiny(steps=steps, every=every).replace("warmup: 5 steps", "warmup: 1 steps")

@@ -1,12 +1,15 @@
 #include "search/cases.hpp"
 #include "core/error.hpp"
 #include "hardware/hardware.hpp"
+#include "plan/choose/degrees.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/choose/search.hpp"
 #include "plan/explain/advice.hpp"
 #include "plan/explain/needless.hpp"
 #include "recipe/recipe.hpp"
+#include "recipe/rules.hpp"
 #include <chrono>
+#include <memory>
 #include <random>
 
 namespace search_cases {
@@ -33,13 +36,15 @@ class Draw {
 
 std::string number(std::int64_t n) { return std::to_string(n); }
 
-std::string model_of(Draw& draw, bool small) {
+std::string model_of(Draw& draw, Kind kind) {
+  const bool small = kind.small;
   const std::int64_t layers = small ? draw.of<std::int64_t>({1, 2, 3, 4, 5})
                                     : draw.of<std::int64_t>({6, 12, 16, 24, 32, 48, 80, 120, 200}),
                      hidden = small ? draw.of<std::int64_t>({256, 512})
                                     : draw.of<std::int64_t>({768, 1024, 2048, 4096, 8192});
   const std::string sizes = "num_layers: " + number(layers) + ", hidden_size: " + number(hidden) +
-                            ", num_heads: " + number(hidden / 64) + ", max_positions: 4096";
+                            ", num_heads: " + number(hidden / 64) +
+                            ", max_positions: " + number(kind.degrees ? 32768 : 4096);
   switch (draw.below(6)) {
     case 0:
       return "{type: bert, options: {" + sizes + ", mask_token: 103, special_tokens: [101, 102]}}";
@@ -89,8 +94,8 @@ class Points {
     const bool optimizer = c.optimizer != recipe::OptimizerOffload::none,
                weights = c.weights != recipe::ParameterOffload::none;
     if (weights && (stage == 1 || stage == 2)) return std::nullopt;
-    if (optimizer && stage > 0 && plan.update.unit == program::Unit::tensor) return std::nullopt;
-    if (c.experts > 1 && (optimizer || weights)) return std::nullopt;
+    const bool in_parts = stage > 0 || c.experts > 1 || c.tensor > 1;
+    if (optimizer && in_parts && plan.update.unit == program::Unit::tensor) return std::nullopt;
     return c;
   }
 
@@ -135,33 +140,55 @@ class Points {
 
 }  // namespace
 
-Case drawn(std::uint64_t n, bool small) {
-  Draw draw(2 * n + (small ? 1 : 0));
-  Case c{.number = n, .small = small};
+std::optional<Kind> kind_named(const std::string& name) {
+  for (const bool small : {false, true})
+    for (const bool degrees : {false, true})
+      if (name == std::string(small ? "small" : "large") + (degrees ? "_degrees" : ""))
+        return Kind{small, degrees};
+  return std::nullopt;
+}
+
+Case drawn(std::uint64_t n, Kind kind) {
+  const bool small = kind.small;
+  Draw draw((kind.degrees ? std::uint64_t{1} << 40 : 0) + 2 * n + (small ? 1 : 0));
+  Case c{.number = n, .kind = kind};
   c.gpu = draw.of<std::string>({"h200", "h100", "a100", "rtx4090", "rtx3090", "l40s"});
-  const std::int64_t nodes = small ? 1 : draw.of<std::int64_t>({1, 1, 1, 2, 16, 128}),
-                     of_node = small ? draw.of<std::int64_t>({1, 2, 4})
-                                     : draw.of<std::int64_t>({1, 1, 2, 4, 8}),
+  const std::int64_t nodes = !small         ? draw.of<std::int64_t>({1, 1, 1, 2, 16, 128})
+                             : kind.degrees ? draw.of<std::int64_t>({1, 1, 2})
+                                            : 1,
+                     of_node = kind.degrees ? draw.of<std::int64_t>({2, 3, 4, small ? 4 : 8})
+                               : small      ? draw.of<std::int64_t>({1, 2, 4})
+                                            : draw.of<std::int64_t>({1, 1, 2, 4, 8}),
                      world = nodes * of_node;
   c.local_ranks = of_node;
-  const std::int64_t length = small ? 128 : draw.of<std::int64_t>({512, 1024, 2048, 4096}),
+  const std::int64_t length = kind.degrees
+                                  ? draw.of<std::int64_t>({128, 1024, small ? 2048 : 32768})
+                              : small ? 128
+                                      : draw.of<std::int64_t>({512, 1024, 2048, 4096}),
                      samples = small ? draw.of<std::int64_t>({2, 4, 6, 8})
                                      : draw.of<std::int64_t>({1, 4, 8, 12, 16, 64, 100});
-  const std::string model = model_of(draw, small);
+  const std::string model = model_of(draw, kind);
   const std::string budget =
       small
-          ? number(static_cast<std::int64_t>(
-                700 + draw.below(draw.of<std::size_t>({300, 1000, 3000})))) +
+          ? number(static_cast<std::int64_t>((kind.degrees ? 1500 : 700) +
+                                             draw.below(draw.of<std::size_t>({300, 1000, 3000})))) +
                 " MiB"
           : draw.of<std::string>({"auto", "auto", "80 GiB", "40 GiB", "24 GiB", "12 GiB", "6 GiB"});
-  const std::string mode = draw.of<std::string>({"auto", "auto", "ddp", "zero1", "zero3"});
+  const std::string mode = draw.of<std::string>({"auto", "auto", "ddp", "zero1", "zero3"}),
+                    degrees = !kind.degrees
+                                  ? ""
+                                  : draw.of<std::string>({", tensor: auto", ", context: auto",
+                                                          ", tensor: auto, context: auto"});
+  // fewer samples than ranks, too
+  const std::int64_t global = kind.degrees && draw.one_of(3) ? samples : samples * world;
   c.recipe =
       "model: " + model + "\ndata: {type: stories, sequence_length: " + number(length) +
       "}\nprecision: " + draw.of<std::string>({"bf16", "bf16", "fp32"}) +
       "\noptimizer: {type: " + draw.of<std::string>({"adamw", "adamw", "adamw_8bit", "sgd"}) +
-      "}\nbatch: {global_batch_size: " + number(samples * world) + "}\nmemory: {fit: true" +
+      "}\nbatch: {global_batch_size: " + number(global) + "}\nmemory: {fit: true" +
       (budget == "auto" ? "" : ", budget: " + budget) +
-      "}\nparallel: {world_size: " + number(world) + (world > 1 ? ", mode: " + mode : "") + "}\n";
+      "}\nparallel: {world_size: " + number(world) + (world > 1 ? ", mode: " + mode : "") +
+      degrees + "}\n";
   return c;
 }
 
@@ -176,8 +203,90 @@ facts::Facts facts_of(const Case& c) {
 
 bool Outcome::holds() const {
   if (!fits) return best_seconds == 0;
-  return advised.empty() && (best_seconds == 0 || seconds <= best_seconds / (1 - 1.01e-2));
+  return advised.empty() && !crosses &&
+         (best_seconds == 0 || seconds <= best_seconds / (1 - 1.01e-2));
 }
+
+namespace {
+
+/// The choices of a run with some degrees, as the search has them.
+class Problem {
+ public:
+  Problem(plan::Drafted drafted, const Case& c)
+      : draft(std::move(drafted.plan)),
+        space(plan::space_of(draft, plan::Freedom::to_fit, c.local_ranks)),
+        evaluator(draft, drafted.rates()),
+        search(evaluator, plan::budget_of(draft)) {}
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  plan::Degrees degrees() const { return {draft.mesh.tensor, draft.mesh.context}; }
+  /// Ranks that have parts of layers.
+  bool crosses_hosts() const {
+    return draft.mesh.world > draft.local_ranks && draft.local_ranks % draft.mesh.tensor != 0;
+  }
+
+  const plan::Draft draft;
+  const Space space;
+  Evaluator evaluator;
+  plan::Search search;
+};
+
+/// Of all degrees that the run can have.
+std::vector<std::unique_ptr<Problem>> problems_of(const recipe::Recipe& recipe, const Case& c) {
+  std::vector<std::unique_ptr<Problem>> out;
+  for (const plan::Degrees& degrees : plan::degrees_of(recipe)) {
+    const recipe::Recipe with = plan::with_degrees(recipe, degrees);
+    if (!recipe::parallel_problems(with).empty()) continue;
+    try {
+      out.push_back(
+          std::make_unique<Problem>(plan::draft_run(with, facts_of(c), {.gpu = c.gpu}), c));
+    } catch (const UserError& refused) {
+      if (refused.code() != ExitCode::invalid_recipe) throw;
+    }
+  }
+  return out;
+}
+
+/// Whether the way is possible and fits, and with less on the host nothing does: what fits on the
+/// device is not put on the host, however fast that is said to be.
+bool counts(Problem& of, const Decisions& choice, const plan::OnHost& host) {
+  const auto fits = [&](const Decisions& c) {
+    try {
+      return of.search.fits(c, of.evaluator.memory_of(c));
+    } catch (const UserError& refused) {
+      if (refused.code() != ExitCode::invalid_recipe) throw;
+      return false;
+    }
+  };
+  if (!fits(choice)) return false;
+  const Decisions& written = of.space.written;
+  Decisions without = choice;
+  if (host.activations && (without.activations = written.activations, fits(without))) return false;
+  without = choice;
+  if (host.optimizer && (without.optimizer = written.optimizer, fits(without))) return false;
+  without = choice;
+  return !(host.weights && (without.weights = written.weights, fits(without)));
+}
+
+struct Weighed {
+  Problem* of = nullptr;
+  plan::Way way;
+};
+
+/// Of all that are within 1 % of the fastest, the simplest: the fewest ranks that share a batch
+/// first.
+Decisions simplest_of(const std::vector<Weighed>& fitting, double best_s) {
+  const Weighed* simplest = nullptr;
+  for (const Weighed& w : fitting)
+    if ((1 - plan::worthwhile) * w.way.takes.seconds <= best_s &&
+        (!simplest || (w.of == simplest->of &&
+                       plan::is_simpler(w.way.choice, simplest->way.choice, w.of->space))))
+      simplest = &w;
+  return simplest->way.choice;
+}
+
+}  // namespace
 
 Outcome outcome_of(const Case& c, int samples) {
   Outcome out;
@@ -185,90 +294,63 @@ Outcome outcome_of(const Case& c, int samples) {
   const auto since = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  const facts::Facts facts = facts_of(c);
   auto recipe = recipe::parse_recipe(c.recipe, "drawn").recipe;
   std::optional<plan::RunPlan> planned;
   try {
-    planned = plan::make_run_plan(recipe, facts, {.gpu = c.gpu});
+    planned = plan::make_run_plan(recipe, facts_of(c), {.gpu = c.gpu});
   } catch (const UserError& e) {
     out.choice = e.what();
+    if (e.code() != ExitCode::invalid_recipe && e.code() != ExitCode::out_of_memory) throw;
     // sizes that no plan is made for: nothing is compared
-    if (e.code() == ExitCode::invalid_recipe) return out;
-    if (e.code() != ExitCode::out_of_memory) throw;
+    if (e.code() == ExitCode::invalid_recipe && !c.kind.degrees) return out;
   }
   out.plan_seconds = since();
   out.fits = planned.has_value();
-  // the problem as the search has it: of a machine on which anything fits
-  auto roomy = recipe;
-  roomy.memory.budget.value = ByteSize{std::int64_t{1} << 50};
-  roomy.memory.fit = false;
-  plan::RunPlan problem = plan::make_run_plan(roomy, facts, {.gpu = c.gpu});
-  problem.recipe.memory = recipe.memory;
-  problem.recipe.batch = recipe.batch;
-  problem.recipe.parallel = recipe.parallel;
-  problem.recipe.parallel.world_size.value = problem.mesh.world;
-  problem.mode = recipe.parallel.mode.value.value_or(
-      problem.mesh.world > 1 ? recipe::ParallelMode::ddp : recipe::ParallelMode::single);
-  problem.mesh.shard = 1;
-  problem.mesh.experts = 1;
-  problem.turns_kept = 0;
-  const std::int64_t budget = recipe.memory.budget.is_auto()
-                                  ? hardware::hardware_named(c.gpu).memory_bytes
-                                  : recipe.memory.budget.value->bytes,
-                     host = plan::host_budget(problem, 0);
-  problem.budget_bytes = budget;
-  const Space space = plan::space_of(problem, plan::Freedom::to_fit, c.local_ranks);
-  Evaluator evaluator(problem, problem.step_rates ? &*problem.step_rates : nullptr);
-  plan::Search search(evaluator, {budget, host});
+  const auto problems = problems_of(recipe, c);
   Decisions chosen;
-  if (planned) {
+  bool chosen_crosses = false;
+  for (const auto& of : problems) {
+    if (!planned || of->degrees() != plan::Degrees{planned->mesh.tensor, planned->mesh.context})
+      continue;
     chosen = plan::decisions_of(*planned);
+    chosen_crosses = of->crosses_hosts();
     out.choice = plan::changes_of(chosen, Decisions{});
-    out.seconds = evaluator.of(chosen).seconds;
+    out.seconds = of->evaluator.of(chosen).seconds;
   }
-  std::optional<plan::Way> best;
-  std::vector<plan::Way> fitting;
-  const auto weigh = [&](const Point& p) {
-    const auto choice = Points(space).at(p, problem);
+  std::optional<Weighed> best;
+  std::vector<Weighed> fitting;
+  const auto weigh = [&](Problem& of, const Point& p) {
+    const auto choice = Points(of.space).at(p, of.draft);
     if (!choice) return;
     ++out.tried;
     // without the rate of copies nothing is said of the time that they take
-    if (planned && !search.knows_copies() && !is_on_same_places(*choice, chosen)) return;
-    if (!search.fits(*choice, evaluator.memory_of(*choice))) return;
-    // what fits on the device is not put on the host, however fast that is said to be
-    const plan::OnHost& host_of = space.on_host[p.on_host];
-    for (const bool plan::OnHost::*what :
-         {&plan::OnHost::activations, &plan::OnHost::optimizer, &plan::OnHost::weights}) {
-      if (!(host_of.*what)) continue;
-      Decisions without = *choice;
-      if (what == &plan::OnHost::activations) without.activations = space.written.activations;
-      if (what == &plan::OnHost::optimizer) without.optimizer = space.written.optimizer;
-      if (what == &plan::OnHost::weights) without.weights = space.written.weights;
-      if (search.fits(without, evaluator.memory_of(without))) return;
-    }
-    const plan::Way way{*choice, evaluator.of(*choice)};
-    if (!best || way.takes.seconds < best->takes.seconds) best = way;
-    if (c.small) fitting.push_back(way);
+    if (planned && !of.search.knows_copies() && !is_on_same_places(*choice, chosen)) return;
+    if (planned && of.crosses_hosts() && !chosen_crosses) return;
+    if (!counts(of, *choice, of.space.on_host[p.on_host])) return;
+    out.crosses = out.crosses || (chosen_crosses && !of.crosses_hosts());
+    const Weighed way{&of, {*choice, of.evaluator.of(*choice)}};
+    if (!best || way.way.takes.seconds < best->way.takes.seconds) best = way;
+    if (c.kind.small) fitting.push_back(way);
   };
-  if (c.small) {
-    Points(space).all(weigh);
+  if (c.kind.small) {
+    for (const auto& of : problems) Points(of->space).all([&](const Point& p) { weigh(*of, p); });
   } else {
     Draw draw(c.number);
-    for (int k = 0; k < samples; ++k) weigh(Points(space).drawn(draw));
+    for (int k = 0; k < samples; ++k) {
+      Problem& of = *problems[problems.size() > 1 ? draw.below(problems.size()) : 0];
+      weigh(of, Points(of.space).drawn(draw));
+    }
   }
-  if (best) out.best_seconds = best->takes.seconds;
-  if (best) out.best = plan::changes_of(best->choice, chosen);
-  // of all that are within 1 % of the fastest, the simplest
-  if (c.small && best) {
-    std::optional<plan::Way> simplest;
-    for (const plan::Way& w : fitting)
-      if ((1 - plan::worthwhile) * w.takes.seconds <= best->takes.seconds &&
-          (!simplest || plan::is_simpler(w.choice, simplest->choice, space)))
-        simplest = w;
-    Decisions of_all = simplest->choice, mine = chosen;
+  if (best) {
+    out.best_seconds = best->way.takes.seconds;
+    out.best = plan::changes_of(best->way.choice, chosen);
+  }
+  if (c.kind.small && best) {
+    Decisions of_all = simplest_of(fitting, out.best_seconds), mine = chosen;
     of_all.turns_kept = mine.turns_kept = 0;
     out.same = planned && of_all == mine;
-  } else if (c.small) {
+    if (!out.same) out.simplest = plan::changes_of(of_all, chosen);
+  } else if (c.kind.small) {
     out.same = !planned;
   }
   if (!planned) return out;

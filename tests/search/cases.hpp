@@ -2,20 +2,28 @@
 #pragma once
 #include "plan/run_plan.hpp"
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace search_cases {
 
+struct Kind {
+  bool small = false;    // a model of few layers and a batch with few divisors: all can be tried
+  bool degrees = false;  // several ranks, of which as many share a batch as the search chooses
+};
+/// "small", "large", "small_degrees", "large_degrees"; nothing: there is no such kind.
+std::optional<Kind> kind_named(const std::string& name);
+
 /// A recipe and a machine.
 struct Case {
   std::uint64_t number = 0;
+  Kind kind;
   std::string recipe, gpu;
   std::int64_t local_ranks = 1;
-  bool small = false;  // all of its choices can be tried
 };
 
-/// The same for the same number. `small`: a model of few layers and a batch with few divisors.
-Case drawn(std::uint64_t number, bool small);
+/// The same for the same number.
+Case drawn(std::uint64_t number, Kind kind);
 
 trainx::facts::Facts facts_of(const Case& c);
 
@@ -26,11 +34,14 @@ struct Outcome {
   double best_seconds = 0;  // of the best that was found otherwise; 0: nothing else fits
   std::string best;         // as keys that differ from the choice
   bool same = false;        // small cases: the exhaustive search takes the same
+  std::string simplest;     // else what it takes, as keys that differ from the choice
   std::int64_t tried = 0;   // choices that were weighed to find it
   std::string advised;      // by advice: faster and not larger; "": nothing
+  bool crosses = false;     // layers lie in parts on several hosts, and on one they fit, too
   double plan_seconds = 0;  // that planning took
   /// Whether what is held is so: nothing that fits is refused, and nothing was found that is more
-  /// than 1 % faster, or faster and smaller by the plan's own advice.
+  /// than 1 % faster, or faster and smaller by the plan's own advice. Parts of layers lie on one
+  /// host if that fits.
   bool holds() const;
 };
 

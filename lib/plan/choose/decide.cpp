@@ -132,6 +132,16 @@ bool Choosing::fits() {
   return search_.fits(only.choice, only.takes);
 }
 
+double Choosing::fastest_s() {
+  if (!is_decided_) return least_seconds_of(found_.fitting);
+  return fits() ? way().takes.seconds : std::numeric_limits<double>::infinity();
+}
+
+void Choosing::settle(double fastest_s) {
+  if (const Way* simplest = simplest_of(found_.fitting, fastest_s, used_))
+    found_.chosen = static_cast<std::size_t>(simplest - found_.fitting.data());
+}
+
 void Choosing::take(Draft& plan) {
   search_.look_below(std::numeric_limits<double>::infinity());
   if (is_decided_) {

@@ -26,6 +26,10 @@ class Choosing {
   /// What the search has found; if nothing fits, the smallest, of which bytes alone may be known.
   Way way();
   bool fits();
+  /// Of all ways that fit; 0: times are not known. Infinite: nothing fits.
+  double fastest_s();
+  /// Takes the simplest way that is nearly as fast as another run's fastest, which is no slower.
+  void settle(double fastest_s);
   /// Whether something that may fit was passed over because it takes as long as the limit.
   bool passed_over() const { return search_.passed_over(); }
   /// Writes what was found into the plan that was given, into its recipe and its choices.

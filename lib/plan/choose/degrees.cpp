@@ -118,7 +118,7 @@ bool DegreeSearch::has_times() const {
 void DegreeSearch::look_at_all() {
   for (const bool crosses_hosts : {false, true})
     for (Candidate& candidate : candidates_)
-      if (candidate.crosses_hosts == crosses_hosts && !(crosses_hosts && fastest()))
+      if (candidate.crosses_hosts == crosses_hosts && !(crosses_hosts && chosen()))
         look_at(candidate);
 }
 
@@ -134,14 +134,13 @@ bool DegreeSearch::is_ruled_out(const Degrees& degrees) const {
   });
 }
 
-/// Even without memory's limits it takes as long as one that fits.
+/// Even without memory's limits it takes nearly as long as the chosen, and so is not taken.
 bool DegreeSearch::is_slower(Candidate& candidate) {
-  const Candidate* const best = fastest();
+  const Candidate* const best = chosen();
   if (!best || !candidate.choosing || !has_times()) return false;
   if (candidate.least_s == 0 && candidate.refused.empty())
     or_refused(candidate, [&] { candidate.least_s = candidate.choosing->least_seconds(); });
-  return candidate.refused.empty() &&
-         candidate.least_s >= (1 - worthwhile) * best->way.takes.seconds;
+  return candidate.refused.empty() && candidate.least_s >= (1 - worthwhile) * best->fastest_s;
 }
 
 /// More ranks exchange more, and each multiplies smaller matrices.
@@ -167,15 +166,18 @@ bool DegreeSearch::is_told(const Degrees& degrees) const {
 
 void DegreeSearch::look_at(Candidate& candidate) {
   if (candidate.is_searched || !candidate.refused.empty()) return;
-  const Candidate* const best = fastest();
+  const Candidate* const best = chosen();
   const bool is_wanted = !best || is_told(candidate.degrees);
   if (is_ruled_out(candidate.degrees)) return;
   if (!is_wanted && (!has_times() || grows_from_slower(candidate.degrees))) return;
   if (!candidate.choosing) draft(candidate);
   if (candidate.refused.empty() && !is_wanted && is_slower(candidate)) return;
   if (!candidate.refused.empty()) return;
-  search(candidate, is_wanted ? std::numeric_limits<double>::infinity()
-                              : (1 - worthwhile) * best->way.takes.seconds);
+  if (is_wanted) return search(candidate, std::numeric_limits<double>::infinity());
+  const double chosen_s = best->fastest_s;
+  search(candidate, (1 - worthwhile) * chosen_s);
+  // it is taken: of its ways the simplest may take nearly as long as what was chosen before
+  if (candidate.fits && !candidate.is_searched) search(candidate, chosen_s);
 }
 
 void DegreeSearch::draft(Candidate& candidate) {
@@ -199,27 +201,36 @@ void DegreeSearch::search(Candidate& candidate, double limit_s) {
     candidate.choosing->search(limit_s);
     candidate.is_searched = !candidate.choosing->passed_over();
     candidate.fits = candidate.choosing->fits();
+    candidate.fastest_s = candidate.choosing->fastest_s();
     candidate.way = candidate.choosing->way();
   });
 }
 
-/// Null: none that fits.
-const DegreeSearch::Candidate* DegreeSearch::fastest() const {
-  const Candidate* best = nullptr;
+double DegreeSearch::fastest_s() const {
+  double least_s = std::numeric_limits<double>::infinity();
   for (const Candidate& c : candidates_)
-    if (c.fits && (!best || c.way.takes.seconds < best->way.takes.seconds)) best = &c;
-  return best;
+    if (c.fits) least_s = std::min(least_s, c.fastest_s);
+  return least_s;
+}
+
+/// Null: none that fits.
+DegreeSearch::Candidate* DegreeSearch::chosen() {
+  const auto is_nearly_as_fast = [&, least_s = fastest_s()](const Candidate& c) {
+    return c.fits && (1 - worthwhile) * c.fastest_s <= least_s;
+  };
+  const auto smallest = std::ranges::find_if(candidates_, is_nearly_as_fast);
+  return smallest == candidates_.end() ? nullptr : &*smallest;
 }
 
 DegreeSearch::Candidate& DegreeSearch::best() {
-  const Candidate* const first = fastest();
-  Candidate* best = nullptr;
-  for (Candidate& c : candidates_) {
-    if (!c.choosing || !c.refused.empty() || c.fits != (first != nullptr)) continue;
-    const bool is_better = first ? !best && (1 - worthwhile) * c.way.takes.seconds <=
-                                                first->way.takes.seconds
-                                 : !best || c.way.takes.bytes < best->way.takes.bytes;
-    if (is_better) best = &c;
+  Candidate* best = chosen();
+  if (best) {
+    best->choosing->settle(fastest_s());
+    best->way = best->choosing->way();
+  } else {
+    for (Candidate& c : candidates_)
+      if (c.choosing && c.refused.empty() && (!best || c.way.takes.bytes < best->way.takes.bytes))
+        best = &c;
   }
   best->drafted.times = times_;
   return *best;

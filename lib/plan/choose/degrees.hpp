@@ -32,8 +32,8 @@ struct DegreeReasons {
   std::string tensor, context;
 };
 
-/// Searches the choices of a run for each of its degrees, and takes the fastest that fits; of
-/// degrees that differ by less than predictions are good for, the smallest. Without rates the
+/// Searches the choices of a run for each of its degrees, and takes the smallest with which a way
+/// fits that is nearly the fastest of all. Without rates the
 /// smallest that fits. Degrees that the run cannot have are left out, with the reason. Ranks that
 /// have parts of layers are on one host unless nothing fits so.
 class DegreeSearch {
@@ -47,7 +47,8 @@ class DegreeSearch {
     bool is_searched = false;            // for all ways, not for those alone that are faster
     double least_s = 0;                  // Choosing::least_seconds; 0: not known
     bool fits = false;
-    Way way;  // Choosing::way
+    double fastest_s = 0;  // of all ways that fit
+    Way way;               // Choosing::way
   };
 
   /// Throws UserError 78 if the run can have no degrees.
@@ -71,7 +72,8 @@ class DegreeSearch {
   bool is_told(const Degrees& degrees) const;
   bool is_slower(Candidate& candidate);
   bool grows_from_slower(const Degrees& degrees);
-  const Candidate* fastest() const;
+  double fastest_s() const;
+  Candidate* chosen();
   Candidate* with(const Degrees& degrees);
   std::string price(const Candidate& best, Candidate& other, int number);
   std::string reason(const Candidate& best, int Degrees::*axis, const std::string& key);

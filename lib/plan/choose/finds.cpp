@@ -20,16 +20,7 @@ void Finds::note_smallest(const Decisions& choice, std::int64_t bytes) {
 }
 
 const Way* Finds::chosen() const {
-  if (found_.fitting.empty()) return nullptr;
-  const double fastest = std::ranges::min_element(found_.fitting, {}, [](const Way& w) {
-                           return w.takes.seconds;
-                         })->takes.seconds;
-  const Way* best = nullptr;
-  for (const Way& way : found_.fitting)
-    if ((1 - worthwhile) * way.takes.seconds <= fastest &&
-        (!best || is_simpler(way.choice, best->choice, space_)))
-      best = &way;
-  return best;
+  return simplest_of(found_.fitting, least_seconds_of(found_.fitting), space_);
 }
 
 double Finds::seconds_to_beat() const {

@@ -113,4 +113,19 @@ bool is_simpler(const Decisions& choice, const Decisions& than, const Space& spa
   return choice.micro_batch_size < than.micro_batch_size;
 }
 
+const Way* simplest_of(const std::vector<Way>& ways, double fastest_s, const Space& space) {
+  const Way* best = nullptr;
+  for (const Way& way : ways)
+    if ((1 - worthwhile) * way.takes.seconds <= fastest_s &&
+        (!best || is_simpler(way.choice, best->choice, space)))
+      best = &way;
+  return best;
+}
+
+double least_seconds_of(const std::vector<Way>& ways) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Way& way : ways) least = std::min(least, way.takes.seconds);
+  return least;
+}
+
 }  // namespace trainx::plan

@@ -74,6 +74,11 @@ class Search {
   bool passed_over_ = false;  // something that may fit
 };
 
+/// Of ways that take no longer than what is nearly `fastest_s` the simplest; null: there is none.
+const Way* simplest_of(const std::vector<Way>& ways, double fastest_s, const Space& space);
+/// Of all ways; infinite: there is none.
+double least_seconds_of(const std::vector<Way>& ways);
+
 /// Whether `choice` is simpler than another: less on the host, a mode that comes earlier, less
 /// recomputation, a smaller micro-batch; in that order.
 bool is_simpler(const Decisions& choice, const Decisions& than, const Space& space);

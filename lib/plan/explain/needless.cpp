@@ -1,4 +1,6 @@
 #include "plan/explain/needless.hpp"
+#include "core/error.hpp"
+#include "plan/choose/degrees.hpp"
 #include "plan/explain/human_time.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/limits.hpp"
@@ -6,6 +8,7 @@
 #include "core/units.hpp"
 #include "plan/explain/percent.hpp"
 #include "plan/explain/printed.hpp"
+#include "recipe/rules.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 #include <cmath>
@@ -98,12 +101,74 @@ bool knows_cost(const RunPlan& plan, const Lever& lever) {
                                             : plan.step_rates->host_bytes_per_s > 0);
 }
 
+/// A run of the same global batch in which no ranks share a batch along one axis.
+struct WithoutSharing {
+  Decisions choice;
+  Evaluation takes;
+  std::int64_t budget_bytes = 0;
+};
+
+/// `now` with other degrees, and as many tokens for each rank where the batch allows it; nothing:
+/// the run cannot have them.
+std::optional<WithoutSharing> weigh_degrees(const RunPlan& plan, const Decisions& now,
+                                            const Degrees& degrees, const DraftOf& draft_of) {
+  recipe::Recipe recipe = with_degrees(plan.recipe, degrees);
+  recipe.batch = {plan.batch.global_batch_size, {}, {}};
+  if (plan.mesh.shard == plan.mesh.row_ranks()) recipe.parallel.shard_ranks = {};
+  if (!recipe::parallel_problems(recipe).empty()) return std::nullopt;
+  try {
+    const Drafted drafted = draft_of(recipe);
+    Evaluator evaluator(drafted.plan, drafted.rates());
+    Decisions choice = now;
+    choice.tensor = degrees.tensor, choice.context = degrees.context;
+    if (plan.mesh.shard == plan.mesh.row_ranks()) choice.shard = drafted.plan.mesh.shard;
+    const int more = now.tensor * now.context / degrees.ranks();
+    choice.micro_batch_size = std::max<std::int64_t>(1, now.micro_batch_size / more);
+    while (evaluator.samples() % choice.micro_batch_size != 0) --choice.micro_batch_size;
+    return WithoutSharing{choice, evaluator.of(choice), drafted.plan.budget_bytes};
+  } catch (const UserError& refused) {
+    if (refused.code() != ExitCode::invalid_recipe) throw;
+    return std::nullopt;
+  }
+}
+
+/// Of ranks that share a batch though each has room for one of its own.
+void tell_degrees(std::vector<Needless>& out, const RunPlan& plan, Decisions now, Evaluation takes,
+                  const DraftOf& draft_of) {
+  const double whole_s = takes.seconds;
+  for (const auto& [key, axis] :
+       {std::pair{"parallel.tensor", &Degrees::tensor}, {"parallel.context", &Degrees::context}}) {
+    Degrees degrees{now.tensor, now.context};
+    const int number = degrees.*axis;
+    if (number == 1) continue;
+    degrees.*axis = 1;
+    const auto w = weigh_degrees(plan, now, degrees, draft_of);
+    if (!w || w->budget_bytes <= 0 || w->takes.bytes > w->budget_bytes ||
+        takes.seconds - w->takes.seconds < least_cost * whole_s || w->takes.seconds <= 0)
+      continue;
+    Needless& told = out.emplace_back();
+    told.key = key, told.now = std::to_string(number), told.better = "1";
+    told.gain_s = takes.seconds - w->takes.seconds;
+    told.share = told.gain_s / whole_s;
+    told.more_bytes = w->takes.bytes - takes.bytes;
+    Decisions same = now;
+    same.tensor = w->choice.tensor, same.context = w->choice.context, same.shard = w->choice.shard;
+    const std::string changes = changes_of(w->choice, same, ", ");
+    told.reason = "the run fits without it" + (changes.empty() ? "" : ", with " + changes) + ": " +
+                  human_bytes(w->takes.bytes) + " of " + human_bytes(w->budget_bytes);
+    now = w->choice, takes = w->takes;
+  }
+}
+
 }  // namespace
 
-std::vector<Needless> needless_levers(const RunPlan& plan) {
+std::vector<Needless> needless_levers(const RunPlan& plan, const DraftOf& draft_of) {
   std::vector<Needless> out;
   std::vector<Lever> levers = levers_of(plan);
-  if (levers.empty() || plan.row_lengths.empty() || layers_of(plan.dims) > most_searched_layers)
+  const bool weighs_degrees = draft_of && plan.mesh.tensor * plan.mesh.context > 1 &&
+                              plan.step_rates && plan.step_rates->link_bytes_per_s > 0;
+  if ((levers.empty() && !weighs_degrees) || plan.row_lengths.empty() ||
+      layers_of(plan.dims) > most_searched_layers)
     return out;
   Evaluator evaluator(plan, plan.step_rates ? &*plan.step_rates : nullptr);
   Decisions now = decisions_of(plan);
@@ -124,7 +189,8 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
     now = std::move(w.choice);
     takes = w.takes;
   };
-  if (levers.front().saves_nothing) {  // whether or not recomputation itself is needed
+  if (!levers.empty() &&
+      levers.front().saves_nothing) {  // whether or not recomputation itself is needed
     if (WithoutLever w = weigh_without(evaluator, now, levers.front());
         w.takes.bytes <= takes.bytes && w.takes.seconds <= takes.seconds)
       take(levers.front(), std::move(w));
@@ -147,6 +213,7 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
     take(levers[which], std::move(*best));
     levers.erase(levers.begin() + static_cast<std::ptrdiff_t>(which));
   }
+  if (weighs_degrees) tell_degrees(out, plan, now, takes, draft_of);
   return out;
 }
 

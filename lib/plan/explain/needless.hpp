@@ -1,6 +1,6 @@
 // Levers that save memory which nothing needs: the run fits without them, and they cost time.
 #pragma once
-#include "plan/run_plan.hpp"
+#include "plan/drafted.hpp"
 #include <cstdint>
 
 namespace trainx::plan {
@@ -16,7 +16,8 @@ struct Needless {
 
 /// The most expensive first; each fits with those before it taken away too. Needs plan.memory and
 /// its budget. On a CPU their cost is not known: all that the run fits without are told.
-std::vector<Needless> needless_levers(const RunPlan& plan);
+/// `draft_of`: for ranks that share a batch, which are told last; empty: they are not.
+std::vector<Needless> needless_levers(const RunPlan& plan, const DraftOf& draft_of = {});
 
 /// A batch of several micro-batches or ranks that leaves few steps in an epoch. "" else.
 std::string batch_hint(const RunPlan& plan);

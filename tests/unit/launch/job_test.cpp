@@ -18,6 +18,7 @@ TEST_CASE("a job survives JSON, every field of it") {
   job.origins = {{"run.seed", "x.yaml:1:7"}};
   job.facts.hardware.cpu_cores = 7;
   job.plan_fingerprint = "abc";
+  job.choices = {"parallel.tensor 2: 1 would not fit"};
   job.run_folder = "outputs/x";
   job.fork_name = "y";
   job.checkpoint = "outputs/x/best";

@@ -1,5 +1,7 @@
 #include "plan/choose/degrees.hpp"
+#include "plan/choose/experts.hpp"
 #include "plan/explain/alternatives.hpp"
+#include "plan/explain/needless.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
@@ -207,6 +209,19 @@ TEST_CASE("what cannot be cut is left out, with the reason") {
       reason({.parallel = "experts: 2, " + both + "2", .model = experts}, "parallel.tensor"));
 }
 
+TEST_CASE("a search shares no experts among ranks that share a batch, as recipes cannot") {
+  const std::string experts =
+      "{type: mixtral, options: {num_layers: 2, num_heads: 4, num_key_value_heads: 2, "
+      "hidden_size: 64, intermediate_size: 64, max_positions: 64, vocab_size: 1000}}";
+  const auto ranks = [&](const std::string& parallel) {
+    const Run run{.parallel = parallel + "world_size: 4", .model = experts};
+    return plan::expert_ranks_of(plan::draft_run(recipe_of(run), facts_of(run), {}).plan, true);
+  };
+  CHECK(ranks("") == std::vector{1, 2, 4});
+  CHECK(ranks("context: 2, ") == std::vector{1});
+  CHECK(ranks("tensor: 2, ") == std::vector{1});
+}
+
 TEST_CASE("one rank shares with nobody, and nothing is said of it") {
   const auto plan = planned({.parallel = both + "1"});
   CHECK(degrees_of(plan) == plan::Degrees{1, 1});
@@ -263,6 +278,33 @@ TEST_CASE("a run that fits with no degrees says what is missing") {
                 .more = "batch: {global_batch_size: 4}\n" + budget(1 << 20)};
   CHECK_THAT(user_error_of([&] { planned(run); }),
              ContainsSubstring("71: ") && ContainsSubstring("too little"));
+}
+
+TEST_CASE("advice names written ranks that share a batch though nothing needs it") {
+  for (const char* key : {"tensor", "context"}) {
+    CAPTURE(key);
+    const Run run{.parallel = "mode: ddp, world_size: 8, " + std::string(key) + ": 2",
+                  .model = "{type: gpt2, size: 350m}",
+                  .more = "batch: {global_batch_size: 64}\nprecision: bf16\n",
+                  .gpu = "h100",
+                  .length = 1024};
+    const facts::Facts facts = facts_of(run);
+    const auto plan = planned(run);
+    const auto told = plan::needless_levers(
+        plan, [&](const recipe::Recipe& r) { return plan::draft_run(r, facts, {.gpu = run.gpu}); });
+    INFO(plan::describe(told, plan));
+    REQUIRE(told.size() == 1);
+    CHECK(told.front().key == "parallel." + std::string(key));
+    CHECK(told.front().now == "2");
+    CHECK(told.front().better == "1");
+    CHECK(told.front().share >= 0.01);
+    // what is promised is what the run without it takes
+    Run without = run;
+    without.parallel = "mode: ddp, world_size: 8";
+    without.more += "memory: {activation_checkpoint: none}\n";
+    CHECK(planned(without).time->step_s <= 1.02 * (plan.time->step_s - told.front().gain_s));
+    CHECK(plan::needless_levers(plan).empty());
+  }
 }
 
 TEST_CASE("alternatives are other ranks that share a batch, too") {

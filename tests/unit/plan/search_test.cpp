@@ -300,7 +300,7 @@ TEST_CASE("of drawn small cases the search takes what trying everything takes") 
   const std::uint64_t first = seed();
   std::printf("TRAINX_DRAW gives cases from %llu\n", static_cast<unsigned long long>(first));
   for (std::uint64_t n = first; n < first + 3; ++n) {
-    const search_cases::Case c = search_cases::drawn(n, true);
+    const search_cases::Case c = search_cases::drawn(n, {.small = true});
     const search_cases::Outcome o = search_cases::outcome_of(c, 0);
     INFO("case " << n << " on " << c.gpu << "\n" << c.recipe);
     CAPTURE(o.choice, o.best, o.seconds, o.best_seconds, o.advised, o.tried);
@@ -311,13 +311,44 @@ TEST_CASE("of drawn small cases the search takes what trying everything takes") 
   }
 }
 
+TEST_CASE("of drawn cases the search takes the degrees that trying everything takes") {
+  const std::uint64_t first = seed();
+  for (std::uint64_t n = first; n < first + 2; ++n) {
+    const search_cases::Case c = search_cases::drawn(n, {.small = true, .degrees = true});
+    const search_cases::Outcome o = search_cases::outcome_of(c, 0);
+    INFO("case " << n << " on " << c.gpu << "\n" << c.recipe);
+    CAPTURE(o.choice, o.best, o.seconds, o.best_seconds, o.advised, o.tried);
+    CHECK((o.fits || o.best_seconds == 0));
+    CHECK(o.advised == "");
+    CHECK(!o.crosses);
+    if (o.best_seconds > 0) CHECK(o.seconds <= 1.15 * o.best_seconds);
+  }
+}
+
+TEST_CASE("of ways that are nearly as fast as the fastest of all the simplest is taken") {
+  plan::Space space;
+  space.modes = {{recipe::ParallelMode::ddp, 1}};
+  const auto way = [](std::int64_t micro, double seconds) {
+    plan::Decisions c;
+    c.mode = recipe::ParallelMode::ddp;
+    c.micro_batch_size = micro;
+    return plan::Way{c, {.bytes = 1, .seconds = seconds}};
+  };
+  const std::vector<plan::Way> ways{way(1, 1.011), way(2, 1.008), way(4, 1.0)};
+  CHECK(plan::least_seconds_of(ways) == 1.0);
+  CHECK(plan::simplest_of(ways, 1.0, space)->choice.micro_batch_size == 2);
+  CHECK(plan::simplest_of(ways, 1.005, space)->choice.micro_batch_size == 1);
+  CHECK(plan::simplest_of(ways, 0.995, space)->choice.micro_batch_size == 4);
+  CHECK(plan::simplest_of(ways, 0.98, space) == nullptr);
+}
+
 // Like levels beside copies to the host were not weighed (938); gradients took more in the steps
 // between the first and the last (1358); copies are longer than fewer layers say (944, 1493). What
 // ranks exchange for experts came back from the host as if it had not to be exchanged anew
 // (817684).
 TEST_CASE("cases that did not hold do") {
   for (const std::uint64_t n : {938, 944, 1358, 1493, 817684}) {
-    const search_cases::Case c = search_cases::drawn(n, false);
+    const search_cases::Case c = search_cases::drawn(n, {});
     const search_cases::Outcome o = search_cases::outcome_of(c, 24);
     INFO("case " << n << " on " << c.gpu << "\n" << c.recipe);
     CAPTURE(o.choice, o.best, o.seconds, o.best_seconds, o.advised);
@@ -329,7 +360,7 @@ TEST_CASE("cases that did not hold do") {
 TEST_CASE("of drawn large cases nothing drawn and nothing advised is faster") {
   const std::uint64_t first = seed();
   for (std::uint64_t n = first; n < first + 3; ++n) {
-    const search_cases::Case c = search_cases::drawn(n, false);
+    const search_cases::Case c = search_cases::drawn(n, {});
     const search_cases::Outcome o = search_cases::outcome_of(c, 8);
     INFO("case " << n << " on " << c.gpu << "\n" << c.recipe);
     CAPTURE(o.choice, o.best, o.seconds, o.best_seconds, o.advised);
