@@ -59,7 +59,7 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
   train::load_module_buffers(folder);
   train::Evaluator evaluator(plan, *device, blocks, *source);
-  evaluator.run_prologue();
+  evaluator.prepare_weights();
   const train::EvalResult result = evaluator.run(job.eval_batches ? plan.eval_samples : -1);
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string();

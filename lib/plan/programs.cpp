@@ -210,7 +210,7 @@ std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
     const program::Use& to = i.uses.back();
     if (counts(p.buffers[static_cast<std::size_t>(i.uses.front().buffer)],
                p.buffers[static_cast<std::size_t>(to.buffer)]))
-      bytes += (to.range.end - to.range.begin) * program::times(p, i);
+      bytes += program::bytes_of(p, to) * program::times(p, i);
   }
   return bytes;
 }

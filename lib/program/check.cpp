@@ -59,11 +59,7 @@ bool is_equal(const SymbolicRun& run, int rank, BufferId id, const StepProgram& 
 }
 
 bool reports(const StepProgram& p) {
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
-    if (std::any_of(list->begin(), list->end(),
-                    [](const Instruction& i) { return i.op == Op::report; }))
-      return true;
-  return false;
+  return std::ranges::count(p.steady, Op::report, &Instruction::op) > 0;
 }
 
 }  // namespace
@@ -71,12 +67,10 @@ bool reports(const StepProgram& p) {
 std::string check_program(const std::vector<RankProgram>& ranks, const Reference* reference) {
   std::set<const StepProgram*> seen;
   std::vector<const StepProgram*> programs;
-  int prologue_steps = 0;
   for (const RankProgram& r : ranks) {
     if (seen.insert(r.program).second)
       if (std::string problem = check_rules(*r.program, *r.at); !problem.empty()) return problem;
     programs.push_back(r.program);
-    prologue_steps = std::max(prologue_steps, r.program->prologue_steps);
   }
   if (!reference) return "";
   GroupCuts cuts;
@@ -85,7 +79,8 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
       return problem;
   for (const StepProgram* p : seen) repeat_cuts_in_shards(*p, *reference->graph, cuts);
 
-  const int steps = 3 + prologue_steps, world = static_cast<int>(ranks.size());
+  constexpr int steps = 3;
+  const int world = static_cast<int>(ranks.size());
   ReferenceState state = initial_state(*reference, cuts);
   const Mesh& mesh = programs.front()->mesh;
   const int batches = world / (mesh.tensor * mesh.context);

@@ -110,7 +110,7 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   if (r.precision.rounding == recipe::Rounding::stochastic) parts.rounding_seed = seed;
   resident.upload_to(*device);
   executor = device->make_executor(plan.train, std::move(parts));
-  executor->run_prologue();
+  executor->prepare_weights();
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state, ranks);
   if (eval_source && !plan.is_replica())
     evaluator = std::make_unique<Evaluator>(

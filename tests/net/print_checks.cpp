@@ -96,11 +96,6 @@ class Damages {
         return;
       }
   }
-  void use_half(StepProgram& p, program::Placement&, std::size_t i) {
-    if (p.steady[i].uses.empty()) return;
-    program::Range& range = p.steady[i].uses[drawn(p.steady[i].uses.size())].range;
-    range.end = range.begin + (range.end - range.begin) / 16 * 8;
-  }
   void move(StepProgram& p, program::Placement& at, std::size_t i) {
     if (p.steady[i].uses.empty()) return;
     const program::Use& use = p.steady[i].uses[drawn(p.steady[i].uses.size())];
@@ -108,13 +103,12 @@ class Damages {
     base = base >= 256 ? base - 256 : base + 256;
   }
 
-  static constexpr std::array<std::pair<std::string_view, Damage>, 7> kinds{{
+  static constexpr std::array<std::pair<std::string_view, Damage>, 6> kinds{{
       {"left out", &Damages::leave_out},
       {"repeated", &Damages::repeat},
       {"swapped with the next", &Damages::swap_with_next},
       {"used otherwise", &Damages::use_otherwise},
       {"another buffer", &Damages::use_another},
-      {"half of a buffer", &Damages::use_half},
       {"moved", &Damages::move},
   }};
 

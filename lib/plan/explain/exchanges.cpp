@@ -46,7 +46,7 @@ std::vector<Exchange> exchanges_of(const RunPlan& plan) {
     auto found = std::ranges::find(out, name, &Exchange::name);
     if (found == out.end()) found = out.insert(out.end(), {name});
     found->collectives += program::times(p, i);
-    found->bytes += program::sent_bytes(i) * program::times(p, i);
+    found->bytes += program::sent_bytes(p, i) * program::times(p, i);
   }
   return out;
 }

@@ -126,7 +126,8 @@ std::map<OperationKey, Arithmetic> arithmetic_of(const RunPlan& plan) {
     if (direction == Direction::update) {
       double bytes = 0;
       for (const Use& u : i.uses)
-        bytes += static_cast<double>(u.range.end - u.range.begin) * (u.how == How::modify ? 2 : 1);
+        bytes += static_cast<double>(program::bytes_of(placed.program, u)) *
+                 (u.how == How::modify ? 2 : 1);
       const double elements =
           i.op == Op::update
               ? static_cast<double>(placed.graph.groups[static_cast<std::size_t>(i.group)].elements)

@@ -62,9 +62,9 @@ std::string describe_products(const RunPlan& plan) {
     if (b.role == program::Role::saved && b.dtype == DType::u8 && b.micro <= 0) kept += b.bytes();
     if (b.role == program::Role::cast_weight && b.micro == program::none) copies += b.bytes();
   }
-  for (const program::Instruction& i : longest.program.prologue)
+  for (const program::Instruction& i : longest.program.once)
     if (i.op == program::Op::copy && plan.on_gpu)
-      on_host += i.uses.front().range.end - i.uses.front().range.begin;
+      on_host += program::bytes_of(longest.program, i.uses.front());
   for (const program::GroupSpec& group : longest.graph.groups)
     if (group.fp8) gathered += group.elements * size_of(DType::u8);
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +

@@ -203,7 +203,7 @@ TEST_CASE(
   REQUIRE(update != placed.program.steady.end());
   std::map<program::BufferId, std::vector<std::byte>> memory;
   for (const program::Use& u : update->uses)
-    memory[u.buffer].resize(static_cast<std::size_t>(u.range.end));
+    memory[u.buffer].resize(static_cast<std::size_t>(program::bytes_of(placed.program, u)));
   const auto address = [&](const program::Use& u) { return memory.at(u.buffer).data(); };
   const auto number = [&](program::Slot slot) -> double& {
     return *reinterpret_cast<double*>(address(program::use_of(*update, slot)));

@@ -49,7 +49,7 @@ TEST_CASE("one rank and ranks of ddp cast frozen weights once a run") {
       CHECK(plan::weight_casts_of(run) == operations::Fp8WeightCasts::once_a_run);
       for (const auto* programs : {&run.train, &run.evaluate}) {
         const program::StepProgram& p = programs->back().program;
-        CHECK(casts_in(p, p.prologue) == 2 * 12);  // blocks
+        CHECK(casts_in(p, p.once) == 2 * 12);  // blocks
         CHECK(casts_in(p, p.steady) == 0);
       }
       // values and transposed copy of 12 d^2 elements a layer, but for the first c_attn, whose
