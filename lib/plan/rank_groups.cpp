@@ -20,4 +20,10 @@ std::set<program::AxisSet> rank_groups_of(const Programs& programs) {
   return groups;
 }
 
+std::set<program::AxisSet> rank_groups_of(const ProgramSet& set) {
+  std::set<program::AxisSet> groups;
+  for (const RankRole& role : set.roles) groups.merge(rank_groups_of(role));
+  return groups;
+}
+
 }  // namespace trainx::plan

@@ -37,7 +37,7 @@ std::string name_of_exchange(const program::Instruction& i, Role role) {
 
 std::vector<Exchange> exchanges_of(const RunPlan& plan) {
   std::vector<Exchange> out;
-  const auto& p = plan.train.back().program;
+  const auto& p = plan.role().train.back().program;
   for (const program::Instruction& i : p.steady) {
     // the others are sent as much
     if (!program::is_collective(i.op) || (i.op == Op::send && i.peer != 1)) continue;

@@ -13,7 +13,7 @@ HostTraffic host_traffic(const RunPlan& plan) {
   HostTraffic traffic;
   if (plan.ranks_per_host == 0) return traffic;
   traffic.hosts = plan.mesh.world / plan.ranks_per_host;
-  const auto& p = plan.train.back().program;
+  const auto& p = plan.role().train.back().program;
   program::Rates network;
   network.ranks_per_host = plan.ranks_per_host;
   network.network_bytes_per_s = plan.network.bytes_per_s;

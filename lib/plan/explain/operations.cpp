@@ -119,7 +119,7 @@ Direction direction_of(Op op) {
 }
 
 std::map<OperationKey, Arithmetic> arithmetic_of(const RunPlan& plan) {
-  const PlacedProgram& placed = plan.train.back();
+  const PlacedProgram& placed = plan.role().train.back();
   std::map<OperationKey, Arithmetic> sums;
   for (const Instruction& i : placed.program.steady) {
     const Direction direction = direction_of(i.op);

@@ -48,7 +48,7 @@ std::string words_of_casts(const program::ModelGraph& graph) {
 std::string describe_products(const RunPlan& plan) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
   if (which == graph::Fp8Layers::off) return "";
-  const PlacedProgram& longest = plan.train.back();
+  const PlacedProgram& longest = plan.role().train.back();
   const Fp8Count in_fp8 = count_fp8(longest.graph, which);
   const auto& products = longest.graph.composition->fp8_products;
   const std::string compute(name_of(plan.compute));
@@ -100,7 +100,7 @@ std::string describe_products(const RunPlan& plan) {
 
 std::string describe_fp8_rate(const RunPlan& plan) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
-  if (!plan.on_gpu || !plan.rates || count_fp8(plan.train.back().graph, which).layers == 0)
+  if (!plan.on_gpu || !plan.rates || count_fp8(plan.role().train.back().graph, which).layers == 0)
     return "";
   char times[16];
   std::snprintf(times, sizeof times, "%.1f", plan.rates->fp8_speedup);
