@@ -96,6 +96,35 @@ TEST_CASE("a missing reduce is rightly equal on one rank and refused on two") {
   CHECK_FALSE(check_program(p, unplaced(p), &reference).empty());
 }
 
+TEST_CASE("a group may be kept by some ranks alone, and some rank has to keep it") {
+  const Example e = examples()[0];
+  ModelGraph graph = e.graph;
+  GroupSpec frozen = graph.groups.front();
+  frozen.name = "frozen";
+  frozen.training.trained = false;
+  graph.groups.push_back(frozen);
+  const StepProgram without = e.roles().programs[0];
+  StepProgram with = without;
+  add_buffer(with, {.name = "w.frozen",
+                    .role = Role::parameter,
+                    .index = static_cast<int>(graph.groups.size()) - 1,
+                    .elements = frozen.elements,
+                    .resident = true});
+  const Reference reference{&graph, momentum(), 2};
+  const Placement at_without = unplaced(without), at_with = unplaced(with);
+  const auto problem = [&](bool first, bool second) {
+    std::vector<program::RankProgram> ranks;
+    for (const bool keeps : {first, second})
+      ranks.push_back(keeps ? program::RankProgram{&with, &at_with}
+                            : program::RankProgram{&without, &at_without});
+    return check_program(ranks, &reference);
+  };
+  CHECK(problem(true, true) == "");
+  CHECK(problem(true, false) == "");
+  CHECK(problem(false, true) == "");
+  CHECK(problem(false, false) == "no rank keeps the parameter of frozen");
+}
+
 TEST_CASE("states of tensors and blocks: their own bytes, and an update that is taken as one") {
   const auto rows = [](const ParameterSpec& p) {
     return p.dims.size() < 2 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{p.dims[0]};
