@@ -58,6 +58,7 @@ struct ExpectedKernels {
 /// (ModelGraph::target_chunk); 0: as many as declared. `rank`: whose shards are looked at.
 /// `duties`: of its role.
 ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& graph,
-                                 std::int64_t target_rows = 0, int rank = 0, const Duties& duties = {});
+                                 std::int64_t target_rows = 0, int rank = 0,
+                                 const Duties& duties = {});
 
 }  // namespace trainx::plan

@@ -8,19 +8,20 @@ int ProgramSet::role_of(int rank) const {
   return static_cast<int>(behind - roles.begin()) - 1;
 }
 
-bool ProgramSet::all(bool Duties::* duty) const {
+bool ProgramSet::all(bool Duties::*duty) const {
   return std::ranges::all_of(roles, [duty](const RankRole& r) { return r.*duty; });
 }
 
 const MemoryPlan& ProgramSet::largest_memory() const {
-  return std::ranges::max_element(roles, {}, [](const RankRole& r) { return r.memory.total_bytes(); })
+  return std::ranges::max_element(roles, {},
+                                  [](const RankRole& r) { return r.memory.total_bytes(); })
       ->memory;
 }
 
 const std::optional<program::TimePrediction>& ProgramSet::slowest_time() const {
-  return std::ranges::max_element(roles, {}, [](const RankRole& r) {
-           return r.time ? r.time->step_s : 0;
-         })->time;
+  return std::ranges::max_element(roles, {},
+                                  [](const RankRole& r) { return r.time ? r.time->step_s : 0; })
+      ->time;
 }
 
 ProgramSet plan_program_set(const Draft& plan, Extent extent) {

@@ -18,7 +18,7 @@ struct ProgramSet {
   int role_of(int rank) const;
   const RankRole& of(int rank) const { return roles[static_cast<std::size_t>(role_of(rank))]; }
   /// Have all roles the duty, e.g. &Duties::has_loss?
-  bool all(bool Duties::* duty) const;
+  bool all(bool Duties::*duty) const;
   /// Of the role that takes the most; of the slowest one.
   const MemoryPlan& largest_memory() const;
   const std::optional<program::TimePrediction>& slowest_time() const;

@@ -62,9 +62,8 @@ class KeptGroups {
     for (const auto& [of, cells] : kept_) {
       const auto& [group, role, item] = of;
       if (std::ranges::count(cells, 0) > 0)
-        return "no rank keeps " +
-               std::string(std::ranges::count(cells, 1) > 0 ? "all of " : "") + "the " +
-               std::string(name_of(role)) + " of " +
+        return "no rank keeps " + std::string(std::ranges::count(cells, 1) > 0 ? "all of " : "") +
+               "the " + std::string(name_of(role)) + " of " +
                graph.groups[static_cast<std::size_t>(group)].name;
     }
     return "";

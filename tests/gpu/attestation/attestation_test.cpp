@@ -234,7 +234,8 @@ TEST_CASE(
   CHECK(out.warnings.empty());
   REQUIRE(out.captured);
   REQUIRE(exact.captured);
-  const std::int64_t gradients = plan::optimizer_copies(asked.role().train.front().program).gradients_out;
+  const std::int64_t gradients =
+      plan::optimizer_copies(asked.role().train.front().program).gradients_out;
   // as many left as stayed away
   CHECK(exact.captured->bytes_to_host - out.captured->bytes_to_host == gradients);
   REQUIRE(out.losses.size() == 3);

@@ -395,7 +395,8 @@ TEST_CASE("casts before gathers are claimed of the parts that each rank has") {
   const auto blocks = plan_of(
       zero3 + "precision: {compute: bf16, products: fp8, small_products: fp8, scaling: blocks}\n",
       "gpt2");
-  for (const program::GroupSpec& group : blocks.role().train.back().graph.groups) CHECK_FALSE(group.fp8);
+  for (const program::GroupSpec& group : blocks.role().train.back().graph.groups)
+    CHECK_FALSE(group.fp8);
 }
 
 TEST_CASE("casts with scales of blocks are claimed as what the program does") {
