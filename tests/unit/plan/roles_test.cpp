@@ -17,7 +17,7 @@ plan::RunPlan of_ranks(const std::string& mode, int ranks) {
   const std::string text =
       "model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 16, max_positions: "
       "8, vocab_size: 64}}\ndata: {type: stories, sequence_length: 8}\nbatch: "
-      "{global_batch_size: 20, micro_batch_size: 2}\nparallel: {mode: " +
+      "{global_batch_size: 60, micro_batch_size: 2}\nparallel: {mode: " +
       mode + ", world_size: " + std::to_string(ranks) + "}\n";
   facts::Facts f;
   f.hardware.cpu_cores = 2;
@@ -31,7 +31,9 @@ plan::RunPlan of_ranks(const std::string& mode, int ranks) {
 
 TEST_CASE("ranks of dp have two roles, a rank alone and ranks of other modes one") {
   for (const int ranks : {1, 2, 5}) {
-    const plan::RunPlan dp = of_ranks("dp", ranks), ddp = of_ranks("ddp", ranks);
+    // a rank alone has no mode but single
+    const plan::RunPlan dp = of_ranks(ranks == 1 ? "auto" : "dp", ranks),
+                        ddp = of_ranks(ranks == 1 ? "auto" : "ddp", ranks);
     const ProgramSet& set = dp.program_set;
     CAPTURE(ranks);
     REQUIRE(ddp.program_set.roles.size() == 1);
