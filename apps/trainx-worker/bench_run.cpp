@@ -23,7 +23,7 @@ BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job,
     if (plan.recipe.model.init_from)
       parts_.resident.start_from(*plan.recipe.model.init_from, plan.dims, seed);
   };
-  if (!plan.is_replica()) state::load_shared(*parts_.device, parts_.resident, ranks, load);
+  if (parts_.role.keeps_weights) state::load_shared(*parts_.device, parts_.resident, ranks, load);
   done("initialized");
   parts_.start({}, [this](const execute::StepScalarsReport& r) {
     loss_ = r.loss_sum / std::max(r.target_count, 1.0);

@@ -45,21 +45,21 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   const bool averaged = plan.recipe.eval.weights == recipe::EvalWeights::average;
   // all else there only training reads and writes
   if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk && !averaged)
-    plan.memory.disk_bytes = 0;
+    plan.program_set.roles.front().memory.disk_bytes = 0;
   execute::set_compute_threads(plan.threads);
   const execute::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
   const auto device = execute::open_device(plan);
-  state::ResidentState resident(plan.train.front(),
+  state::ResidentState resident(plan.role().train.front(),
                                 {device->residents(), device->host(), device->disk()},
                                 averaged ? plan.update.states : std::vector<program::StateSpec>{});
   resident.load_weights(folder, plan.dims);
   // where nothing has been trained the average is the weights
   if (averaged && keeps_states(folder)) resident.load_states(folder);
   device->upload();
-  const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
+  const auto blocks = train::build_blocks(plan.dims, plan.role().evaluate);
   train::load_module_buffers(folder);
   train::Evaluator evaluator(plan, *device, blocks, *source);
-  evaluator.run_prologue();
+  evaluator.prepare_weights();
   const train::EvalResult result = evaluator.run(job.eval_batches ? plan.eval_samples : -1);
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string();

@@ -56,13 +56,10 @@ plan::RunPlan plan_of(const launch::Job& job, const recipe::Recipe& recipe) {
     throw InternalError(
         "trainx and trainx-worker make different plans of this recipe; they are of different "
         "builds");
-  if (plan.mode == recipe::ParallelMode::dp && job.membership.rank > 0)
-    plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .rank = job.membership.rank});
   const bool leaves_out = std::ranges::any_of(
-      plan.train, [](const plan::PlacedProgram& p) { return p.program.repeats > 0; });
+      plan.role().train, [](const plan::PlacedProgram& p) { return p.program.repeats > 0; });
   if (leaves_out)
-    plan = plan::make_run_plan(recipe, job.facts,
-                               {.gpu = {}, .rank = plan.rank, .every_micro_step = true});
+    plan = plan::make_run_plan(recipe, job.facts, {.gpu = {}, .every_micro_step = true});
   plan.choices = job.choices;
   return plan;
 }

@@ -23,7 +23,7 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
     communicator_ = comm::make_communicator(*control_);
   if (!communicator_) return;
   mesh_ = plan.mesh;
-  for (const program::AxisSet along : plan::rank_groups_of(plan))
+  for (const program::AxisSet along : plan::rank_groups_of(plan.program_set))
     groups_[along] = comm::make_part(*control_, mesh_.peers(along, control_->rank()),
                                      communicator_->transport());
 }

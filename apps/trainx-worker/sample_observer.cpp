@@ -60,9 +60,9 @@ void SampleObserver::write_text(std::int64_t step) {
   parts_.device->begin_download();
   parts_.device->end_download();
   const auto weights = parts_.resident.weights();
-  generator_->load(plan.adapter
-                       ? merge::merged_weights(*plan.adapter, plan.train.front().graph, weights)
-                       : weights);
+  generator_->load(
+      plan.adapter ? merge::merged_weights(*plan.adapter, plan.role().train.front().graph, weights)
+                   : weights);
   generate::GenerationOptions options{.max_tokens = plan.recipe.generate.tokens,
                                       .sampling = {},
                                       .seed = static_cast<std::uint64_t>(plan.recipe.run.seed),

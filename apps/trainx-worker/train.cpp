@@ -151,7 +151,7 @@ std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const 
   if (!files.empty()) carried[data_files_name] = data_files_text(files);
   {
     const execute::Ranks::Busy busy(ranks, "loading weights");
-    if (!plan.is_replica())
+    if (parts.role.keeps_weights)
       state::load_shared(*parts.device, parts.resident, ranks, [&](bool second) {
         load(parts, start, state, second ? nullptr : &console);
       });
@@ -171,7 +171,7 @@ std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const 
     if (may_fall_back(plan, loop))
       parts.trainer->add(fallback.emplace(parts, console, nullptr, job.allow_degraded));
     train::CallbackObserver callbacks(plan);
-    if (!plan.is_replica()) parts.trainer->add(callbacks);
+    if (parts.role.has_loss) parts.trainer->add(callbacks);
     std::optional<train::EvalObserver> eval;
     if (parts.evaluator)
       parts.trainer->add(
@@ -181,7 +181,7 @@ std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const 
       parts.trainer->add(
           checkpoints.emplace(parts, nullptr, console, saved_step, threads, carried, state));
     train::AttestObserver attest(parts, console, job.allow_degraded);
-    if (!plan.is_replica()) parts.trainer->add(attest);
+    if (parts.role.keeps_weights) parts.trainer->add(attest);
     train::TuneObserver tune(parts, console);
     parts.trainer->add(tune);
     train::MemoryErrorObserver memory_errors(parts, console, nullptr);

@@ -133,10 +133,10 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
   launch::measure_model(loaded.recipe, facts);
   launch::measure_optimizer(loaded.recipe, facts);
   Prepared p{std::move(loaded), std::move(facts), {}, {}};
-  p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .links = links, .rank = 0});
-  log::debug("plan made: " + std::to_string(p.plan.train.size()) + " step programs, " +
-             std::to_string(p.plan.train.back().program.steady.size()) + " instructions a step, " +
-             human_bytes(p.plan.memory.total_bytes()) + " planned, " +
+  p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .links = links});
+  log::debug("plan made: " + std::to_string(p.plan.role().train.size()) + " step programs, " +
+             std::to_string(p.plan.role().train.back().program.steady.size()) +
+             " instructions a step, " + human_bytes(p.plan.memory.total_bytes()) + " planned, " +
              std::to_string(p.plan.threads) + " threads");
   p.origins = p.loaded.origins;
   const auto before = recipe::flatten(p.loaded.recipe), after = recipe::flatten(p.plan.recipe);

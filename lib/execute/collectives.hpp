@@ -11,7 +11,7 @@ template <class Ranks, class... Stream>
 void run_collective(const program::Instruction& i, const PlacedMemory& memory, Ranks& ranks,
                     Stream... stream) {
   using namespace program;
-  const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
+  const auto bytes = [&](const Use& u) { return memory.bytes(u); };
   const auto dtype = [&](const Use& u) { return memory.buffer(u).dtype; };
   const auto elements = [&](const Use& u) { return bytes(u) / size_of(dtype(u)); };
   switch (i.op) {

@@ -186,7 +186,7 @@ void CpuExecutor::compute(Shape& s, const Instruction& i) {
 
 void CpuExecutor::copy(const Shape& s, const Instruction& i) {
   const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);
-  const std::int64_t bytes = from.range.end - from.range.begin;
+  const std::int64_t bytes = s.memory->bytes(from);
   const auto on_disk = [&](const Use& u) { return s.memory->buffer(u).space == Space::disk; };
   const auto offset = [&](const Use& u) {
     return s.placed->placement.base[static_cast<std::size_t>(u.buffer)];
@@ -239,7 +239,7 @@ void CpuExecutor::report(const Shape& s, const Instruction& i) {
     if (find_use(i, ReportSlot::loss_scale))
       r.loss_scale = s.memory->scalar<double>(i, ReportSlot::loss_scale);
     r.lr = learning_rate_at(&s.memory->scalar<double>(i, ReportSlot::lr_table),
-                            use_of(i, ReportSlot::lr_table),
+                            s.memory->buffer(use_of(i, ReportSlot::lr_table)).elements,
                             r.applied_steps - std::isfinite(r.norm2));
   }
   const auto& scalars = s.placed->graph.scalars;

@@ -21,7 +21,7 @@ class CpuExecutor final : public Executor {
   CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena, ExecutorParts parts,
               ExecutorHooks hooks = {}, Arena* host = nullptr, disk::Disk* disk = nullptr);
 
-  void run_prologue() override { lanes_->run_prologue(); }
+  void prepare_weights() override { lanes_->run_once(); }
   void submit_step() override;
   void wait_for_step(std::int64_t n) override { lanes_->wait_for_round(n); }
   void wait_idle() override { lanes_->wait_idle(); }

@@ -16,12 +16,12 @@ namespace {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(const plan::RunPlan& plan)
-      : threads_(plan.threads), arena_(plan.memory.arena_bytes), disk_(make_disk(plan)) {
-    if (plan.memory.host_bytes > 0) host_.emplace(plan.memory.host_bytes);
+  CpuDevice(const plan::RunPlan& plan, const plan::RankRole& role)
+      : threads_(plan.threads), arena_(role.memory.arena_bytes), disk_(make_disk(plan, role)) {
+    if (role.memory.host_bytes > 0) host_.emplace(role.memory.host_bytes);
     for (const program::Space space : {program::Space::device, program::Space::host})
       shared_[static_cast<std::size_t>(space)] =
-          plan::shared_pages(plan, plan.train.front(), space);
+          plan::shared_pages(plan, role.train.front(), space);
   }
   Arena& residents() override { return arena_; }
   std::byte* host() const override { return host_ ? host_->data() : nullptr; }
@@ -56,11 +56,11 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<disk::Disk> make_disk(const plan::RunPlan& plan) {
-  if (plan.memory.disk_bytes == 0) return nullptr;
+std::unique_ptr<disk::Disk> make_disk(const plan::RunPlan& plan, const plan::RankRole& role) {
+  if (role.memory.disk_bytes == 0) return nullptr;
   const std::string folder = facts::offload_folder_of(plan.recipe);
   make_folders(folder);
-  return std::make_unique<disk::Disk>(folder, plan.memory.disk_bytes);
+  return std::make_unique<disk::Disk>(folder, role.memory.disk_bytes);
 }
 
 std::string device_identity([[maybe_unused]] const plan::RunPlan& plan,
@@ -80,9 +80,8 @@ LinkRates measure_links() {
 #endif
 }
 
-std::unique_ptr<Device> open_device(const plan::RunPlan& plan,
-                                    [[maybe_unused]] const Ranks& ranks) {
-  if (!plan.on_gpu) return std::make_unique<CpuDevice>(plan);
+std::unique_ptr<Device> open_device(const plan::RunPlan& plan, const Ranks& ranks) {
+  if (!plan.on_gpu) return std::make_unique<CpuDevice>(plan, plan.role(ranks.rank()));
 #ifdef TRAINX_CUDA
   return std::make_unique<GpuDevice>(plan, ranks);
 #else

@@ -102,16 +102,16 @@ class Device {
 /// refused. Empty on a CPU, which ranks share.
 std::string device_identity(const plan::RunPlan& plan, int local_rank);
 
-/// The file that the plan's programs have on a disk, in its folder; null where they have none.
+/// The file that a role's programs have on a disk, in the plan's folder; null where they have none.
 /// Throws UserError 71 or 73.
-std::unique_ptr<disk::Disk> make_disk(const plan::RunPlan& plan);
+std::unique_ptr<disk::Disk> make_disk(const plan::RunPlan& plan, const plan::RankRole& role);
 
 /// Of the GPUs that this process sees. Throws UserError 69: no device, driver or library; 71 no
 /// memory for it.
 LinkRates measure_links();
 
-/// The one that the plan is for. Throws UserError: 69 no such device, driver or library, 71 out of
-/// its memory.
+/// The one that the plan is for, with the memory of the rank's role. Throws UserError: 69 no such
+/// device, driver or library, 71 out of its memory.
 std::unique_ptr<Device> open_device(const plan::RunPlan& plan, const Ranks& ranks = {});
 
 }  // namespace trainx::execute

@@ -79,9 +79,9 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
       continue;
     }
     const SlotSpec& spec = block.slots[slot];
-    operands[slot] = make_tensor(base + placed.placement.base[static_cast<std::size_t>(u.buffer)] +
-                                     u.range.begin + first_own(spec),
-                                 b.dtype, operand_dims(placed.graph, spec), place);
+    operands[slot] = make_tensor(
+        base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + first_own(spec), b.dtype,
+        operand_dims(placed.graph, spec), place);
   }
   auto context = std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
                                                        std::move(how), parts.mode, parts.seed,
@@ -139,9 +139,9 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
         count(u.buffer, update_operand_bytes(placed, i, u));
       if (i.op == Op::copy || i.op == Op::cast || i.op == Op::add || i.op == Op::scatter ||
           i.op == Op::gather || i.op == Op::all_to_all)
-        count(u.buffer, u.range.end - u.range.begin);
+        count(u.buffer, bytes_of(placed.program, u));
       if (is_scalar(placed.program.buffers[static_cast<std::size_t>(u.buffer)].role))
-        count(u.buffer, u.range.end - u.range.begin);
+        count(u.buffer, bytes_of(placed.program, u));
     }
 }
 
@@ -172,26 +172,15 @@ bool is_with_disk(const plan::PlacedProgram& placed, const Instruction& i) {
 }
 
 void require_executable(const plan::PlacedProgram& placed) {
-  if (!placed.program.drain.empty() ||
-      std::ranges::any_of(placed.program.prologue, [](const Instruction& i) {
-        return i.op != Op::cast_weights && i.op != Op::copy;
-      }))
-    throw InternalError(
-        "the executor runs steady programs; this one has a drain, or more than casts of weights "
-        "and copies in its prologue");
+  for (const Instruction& i : placed.program.once)
+    if (i.op != Op::cast_weights && i.op != Op::copy)
+      throw InternalError("once a run the executor casts weights and copies; it does no " +
+                          std::string(name_of(i.op)));
   for (const Instruction& i : placed.program.steady)
     if (is_with_disk(placed, i) != (i.lane == Lane::disk) ||
         (i.lane == Lane::disk && i.op != Op::copy))
       throw InternalError(std::string(name_of(i.op)) +
                           " in another lane than the disk's, or with it");
-  for (const auto* list : {&placed.program.prologue, &placed.program.steady})
-    for (const Instruction& i : *list)
-      for (const Use& u : i.uses)
-        if (u.range.begin != 0 ||
-            u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].bytes())
-          throw InternalError(std::string(name_of(i.op)) + " uses a part of '" +
-                              placed.program.buffers[static_cast<std::size_t>(u.buffer)].name +
-                              "'; the executor computes on whole buffers");
 }
 
 }  // namespace trainx::execute

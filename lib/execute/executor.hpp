@@ -70,9 +70,10 @@ struct ExecutorHooks {
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Makes what programs read for the whole run of the weights that were loaded: the prologue of
-  /// the first program. One executor of a device does it for all, before their first step.
-  virtual void run_prologue() = 0;
+  /// Makes what programs read for the whole run of the weights that were loaded:
+  /// StepProgram::once of the first program. One executor of a device does it for all, before their
+  /// first step.
+  virtual void prepare_weights() = 0;
   /// Begins the next step. Returns at once where it can: a CPU finishes the steps before when the
   /// rows' length changes, a GPU is at most some steps behind.
   virtual void submit_step() = 0;
@@ -114,8 +115,8 @@ std::string describe(const plan::PlacedProgram& placed, const program::Instructi
 void set_field(data::BatchView& batch, const program::TensorSpec& field, std::byte* at);
 /// Does it read or write what lies on the disk?
 bool is_with_disk(const plan::PlacedProgram& placed, const program::Instruction& i);
-/// Whole buffers only, nothing but casts of weights and copies for them in the prologue, buffers on
-/// a disk used by copies of its lane alone: what the executors run. InternalError otherwise.
+/// Nothing but casts of weights and copies for them once a run, buffers on a disk used by copies of
+/// its lane alone: what the executors run. InternalError otherwise.
 void require_executable(const plan::PlacedProgram& placed);
 
 }  // namespace trainx::execute

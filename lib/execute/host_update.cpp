@@ -8,8 +8,7 @@ namespace trainx::execute {
 
 using namespace program;
 
-double learning_rate_at(const double* table, const Use& u, std::int64_t applied_steps) {
-  const auto entries = (u.range.end - u.range.begin) / static_cast<std::int64_t>(sizeof(double));
+double learning_rate_at(const double* table, std::int64_t entries, std::int64_t applied_steps) {
   return table[std::min(applied_steps, entries - 1)];
 }
 
@@ -34,8 +33,9 @@ void update_on_host(const plan::PlacedProgram& placed, const Instruction& i,
   step.applied_steps =
       *reinterpret_cast<const std::int64_t*>(address(use_of(i, UpdateSlot::applied)));
   const Use& table = use_of(i, UpdateSlot::lr_table);
-  step.lr =
-      learning_rate_at(reinterpret_cast<const double*>(address(table)), table, step.applied_steps);
+  step.lr = learning_rate_at(
+      reinterpret_cast<const double*>(address(table)),
+      placed.program.buffers[static_cast<std::size_t>(table.buffer)].elements, step.applied_steps);
   step.max_grad_norm = parts.max_grad_norm;
   i.op == Op::measure ? parts.optimizer->measure(memory.group, step, memory.round)
                       : parts.optimizer->update(memory.group, step);

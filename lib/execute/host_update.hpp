@@ -13,6 +13,6 @@ void update_on_host(const plan::PlacedProgram& placed, const program::Instructio
                     const ExecutorParts& parts);
 
 /// The table's last entry holds beyond its end.
-double learning_rate_at(const double* table, const program::Use& u, std::int64_t applied_steps);
+double learning_rate_at(const double* table, std::int64_t entries, std::int64_t applied_steps);
 
 }  // namespace trainx::execute

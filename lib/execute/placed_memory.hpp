@@ -17,8 +17,9 @@ class PlacedMemory {
   }
   std::byte* address(const program::Use& u) const {
     return (buffer(u).space == program::Space::host ? host_ : base_) +
-           placed_->placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin;
+           placed_->placement.base[static_cast<std::size_t>(u.buffer)];
   }
+  program::Bytes bytes(const program::Use& u) const { return buffer(u).bytes(); }
   /// All elements of the use's buffer.
   Tensor tensor(const program::Use& u) const {
     const program::Buffer& b = buffer(u);

@@ -60,7 +60,8 @@ GeneratorLayout layout_of(const architectures::ModelDims& dims, const GeneratorO
   // text does not depend on what was measured of matrix products
   p.recipe.run.deterministic = true;
   const model::Decoder::GraphOf graph_of = graphs(dims, options);
-  plan::PlacedProgram& placed = p.train.emplace_back();
+  plan::RankRole& role = p.program_set.roles.emplace_back();
+  plan::PlacedProgram& placed = role.train.emplace_back();
   placed.graph = graph_of(1);
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
                                             program::Op::predict);
@@ -72,8 +73,8 @@ GeneratorLayout layout_of(const architectures::ModelDims& dims, const GeneratorO
   layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
   layout.decoder_bytes = (model::Decoder::memory_bytes(graph_of, options.context_length) + 255) /
                          256 * 256;
-  p.memory.arena_bytes = layout.weights_bytes + options.beams * layout.decoder_bytes;
-  p.memory.library_bytes = graph_of(options.context_length).library_bytes;
+  role.memory.arena_bytes = layout.weights_bytes + options.beams * layout.decoder_bytes;
+  role.memory.library_bytes = graph_of(options.context_length).library_bytes;
   return layout;
 }
 
@@ -109,7 +110,7 @@ struct Generator::State {
 
   /// `load` fills the weights.
   void take_weights(const std::function<void(state::ResidentState&)>& load) {
-    state::ResidentState resident(layout.plan.train.front(), device->residents());
+    state::ResidentState resident(layout.plan.role().train.front(), device->residents());
     load(resident);
     device->upload();
   }
@@ -118,7 +119,7 @@ struct Generator::State {
       decoders.push_back(std::make_unique<model::Decoder>(
           graphs(dims, options), architectures::vocab_size(dims), options.context_length,
           groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
-                    layout.plan.train.front()),
+                    layout.plan.role().train.front()),
           device->memory() + layout.weights_bytes + i * layout.decoder_bytes));
   }
 

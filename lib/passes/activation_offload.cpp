@@ -86,8 +86,7 @@ StepProgram activation_offload(StepProgram p) {
            none,
            micro,
            Lane::copy_out,
-           {whole(p, g.buffer, How::read, CopySlot::from),
-            whole(p, to, How::overwrite, CopySlot::to)}});
+           {Use{g.buffer, How::read, CopySlot::from}, Use{to, How::overwrite, CopySlot::to}}});
     }
     Buffer again = b;
     again.name += "^";
@@ -99,8 +98,8 @@ StepProgram activation_offload(StepProgram p) {
          none,
          micro,
          Lane::copy_in,
-         {whole(p, on_host[g.buffer], How::read, CopySlot::from),
-          whole(p, back, How::overwrite, CopySlot::to)}});
+         {Use{on_host[g.buffer], How::read, CopySlot::from},
+          Use{back, How::overwrite, CopySlot::to}}});
     for (const Touch& touch : touches[static_cast<std::size_t>(g.buffer)]) {
       if (touch.position < g.next_use) continue;
       if (writes(touch.use->how))

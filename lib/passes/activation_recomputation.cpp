@@ -58,7 +58,7 @@ class Recomputer {
         Instruction r{Op::recompute, segment_.members[m].block, forward.micro};
         for (const Slot s : plan[m].reads) {
           const Use u = *find_use(forward, s);
-          r.uses.push_back(whole(p_, renewed(u.buffer), How::read, s));
+          r.uses.push_back(Use{renewed(u.buffer), How::read, s});
         }
         for (const Use& u : std::vector<Use>(forward.uses)) {
           if (contains(plan[m].rebuilt, u.slot)) {
@@ -69,10 +69,10 @@ class Recomputer {
               to = add_buffer(p_, std::move(again));
               fresh.emplace_back(u.buffer, to);
             }
-            r.uses.push_back(whole(p_, to, How::overwrite, u.slot));
+            r.uses.push_back(Use{to, How::overwrite, u.slot});
           }
           if (contains(plan[m].passing, u.slot))
-            r.uses.push_back(whole(p_, scratch_like(u.buffer), How::overwrite, u.slot));
+            r.uses.push_back(Use{scratch_like(u.buffer), How::overwrite, u.slot});
         }
         out.push_back(std::move(r));
       }

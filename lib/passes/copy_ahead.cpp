@@ -126,12 +126,11 @@ class CopyAhead {
   }
 
   Instruction copy(BufferId from, BufferId to, Lane lane, int micro) {
-    return {
-        Op::copy,
-        none,
-        micro,
-        lane,
-        {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
+    return {Op::copy,
+            none,
+            micro,
+            lane,
+            {Use{from, How::read, CopySlot::from}, Use{to, How::overwrite, CopySlot::to}}};
   }
 
   StepProgram& p_;

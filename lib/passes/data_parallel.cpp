@@ -32,22 +32,21 @@ void send_batches(StepProgram& p, const Instruction& fetch, std::vector<Instruct
                           none,
                           fetch.micro,
                           Lane::communication,
-                          {whole(p, u.buffer, How::read, CopySlot::from)},
+                          {Use{u.buffer, How::read, CopySlot::from}},
                           none,
                           axes::all,
                           rank});
   }
 }
 
-void receive_batch(const StepProgram& p, const Instruction& fetch,
-                   std::vector<Instruction>& steady) {
+void receive_batch(const Instruction& fetch, std::vector<Instruction>& steady) {
   for (const Use& u : fetch.uses)
     if (writes(u.how))
       steady.push_back({Op::recv,
                         none,
                         fetch.micro,
                         Lane::communication,
-                        {whole(p, u.buffer, How::overwrite, CopySlot::to)},
+                        {Use{u.buffer, How::overwrite, CopySlot::to}},
                         none,
                         axes::all,
                         owner});
@@ -95,7 +94,7 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
   const bool owns = rank == owner;
   std::vector<std::vector<Instruction>> behind(p.steady.size());
   for (const Bucket& bucket : buckets_of(p, how.bucket_bytes)) {
-    Instruction reduce = reduce_of(p, bucket);
+    Instruction reduce = reduce_of(bucket);
     reduce.peer = owner;
     for (Use& u : reduce.uses)
       if (!owns && u.how == How::modify) u.how = How::read;
@@ -113,12 +112,12 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
                             none,
                             none,
                             Lane::communication,
-                            {whole(p, u.buffer, owns ? How::read : How::overwrite)},
+                            {Use{u.buffer, owns ? How::read : How::overwrite}},
                             none,
                             axes::all,
                             owner});
       if (i.op != Op::fetch_batch || owns) steady.push_back(i);
-      if (i.op == Op::fetch_batch) owns ? send_batches(p, i, steady) : receive_batch(p, i, steady);
+      if (i.op == Op::fetch_batch) owns ? send_batches(p, i, steady) : receive_batch(i, steady);
     }
     std::move(behind[k].begin(), behind[k].end(), std::back_inserter(steady));
   }

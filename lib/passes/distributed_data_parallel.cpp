@@ -11,7 +11,7 @@ StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how) {
   join_whole(p, how.mesh);
   std::vector<std::vector<Instruction>> behind(p.steady.size());
   for (const Bucket& bucket : buckets_of(p, how.bucket_bytes))
-    behind[bucket.last_writer].push_back(reduce_of(p, bucket));
+    behind[bucket.last_writer].push_back(reduce_of(bucket));
   std::vector<Instruction> steady;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     steady.push_back(std::move(p.steady[k]));

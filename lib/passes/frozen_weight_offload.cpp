@@ -12,7 +12,7 @@ using namespace program;
 
 namespace {
 
-/// By buffer: is it weights that nothing but the prologue reads?
+/// By buffer: is it weights that nothing but `once` reads?
 std::vector<bool> only_cast(const StepProgram& p) {
   std::vector<bool> out(p.buffers.size());
   const auto mark = [&](const std::vector<Instruction>& list, bool value) {
@@ -23,7 +23,7 @@ std::vector<bool> only_cast(const StepProgram& p) {
           out[static_cast<std::size_t>(u.buffer)] = value;
       }
   };
-  mark(p.prologue, true);
+  mark(p.once, true);
   mark(p.steady, false);
   return out;
 }
@@ -35,8 +35,8 @@ StepProgram frozen_weight_offload(StepProgram p) {
   if (std::ranges::count(leaves, true) == 0) return p;
   enter(p, Pass::frozen_weight_offload);
   std::map<BufferId, BufferId> on_device;  // by the buffer on the host
-  std::vector<Instruction> prologue;
-  for (Instruction& i : p.prologue) {
+  std::vector<Instruction> once;
+  for (Instruction& i : p.once) {
     for (Use& u : i.uses) {
       if (!leaves[static_cast<std::size_t>(u.buffer)]) continue;
       const auto [copy, is_new] = on_device.try_emplace(u.buffer, none);
@@ -46,18 +46,18 @@ StepProgram frozen_weight_offload(StepProgram p) {
         staging.resident = false;
         copy->second = add_buffer(p, std::move(staging));
         p.buffers[static_cast<std::size_t>(u.buffer)].space = Space::host;
-        prologue.push_back({Op::copy,
-                            none,
-                            none,
-                            Lane::compute,
-                            {whole(p, u.buffer, How::read, CopySlot::from),
-                             whole(p, copy->second, How::overwrite, CopySlot::to)}});
+        once.push_back({Op::copy,
+                        none,
+                        none,
+                        Lane::compute,
+                        {Use{u.buffer, How::read, CopySlot::from},
+                         Use{copy->second, How::overwrite, CopySlot::to}}});
       }
       u.buffer = copy->second;
     }
-    prologue.push_back(std::move(i));
+    once.push_back(std::move(i));
   }
-  p.prologue = std::move(prologue);
+  p.once = std::move(once);
   return p;
 }
 

@@ -48,7 +48,7 @@ class Lowering {
             none,
             of.micro,
             Lane::communication,
-            {whole(p_, from, How::read, CopySlot::from), whole(p_, to, how, CopySlot::to)}};
+            {Use{from, How::read, CopySlot::from}, Use{to, how, CopySlot::to}}};
   }
 
   void lower_reduce(Instruction& i) {
@@ -57,7 +57,7 @@ class Lowering {
       if (sent_type(exact) == buffer(exact).dtype) continue;
       const BufferId sent = add_transit(exact);
       before_.push_back(move(Op::cast, i, exact, sent));
-      u = whole(p_, sent, u.how, u.slot);
+      u = Use{sent, u.how, u.slot};
       if (writes(u.how)) after_.push_back(move(Op::cast, i, sent, exact));
     }
   }
@@ -70,11 +70,11 @@ class Lowering {
         if (!other_type) continue;
         const BufferId sent = add_transit(own);
         before_.push_back(move(Op::cast, i, own, sent));
-        u = whole(p_, sent, u.how, u.slot);
+        u = Use{sent, u.how, u.slot};
       } else if (const bool adds = u.how == How::accumulate; adds || other_type) {
         const BufferId arrived = add_transit(own);
         after_.push_back(move(adds ? Op::add : Op::cast, i, arrived, own));
-        u = whole(p_, arrived, How::overwrite, u.slot);
+        u = Use{arrived, How::overwrite, u.slot};
       }
     }
   }

@@ -90,12 +90,11 @@ class OptimizerOffload {
     const Lane lane = with_disk                         ? Lane::disk
                       : buffer(to).space == Space::host ? Lane::copy_out
                                                         : Lane::copy_in;
-    return {
-        Op::copy,
-        none,
-        none,
-        lane,
-        {whole(p_, from, How::read, CopySlot::from), whole(p_, to, How::overwrite, CopySlot::to)}};
+    return {Op::copy,
+            none,
+            none,
+            lane,
+            {Use{from, How::read, CopySlot::from}, Use{to, How::overwrite, CopySlot::to}}};
   }
 
   std::size_t last_writer(BufferId b, std::size_t before) {
@@ -124,7 +123,7 @@ class OptimizerOffload {
         }
         const BufferId to = add_buffer(p_, std::move(out));
         after_[position].push_back(copy(from, to));
-        u = whole(p_, to, u.how, u.slot);
+        u = Use{to, u.how, u.slot};
       }
     }
   }
@@ -135,12 +134,12 @@ class OptimizerOffload {
     b.name = "bf16." + b.name;
     b.dtype = DType::bf16;
     const BufferId to = add_buffer(p_, std::move(b));
-    after_[position].push_back({Op::cast,
-                                none,
-                                none,
-                                Lane::compute,
-                                {whole(p_, gradient, How::read, CopySlot::from),
-                                 whole(p_, to, How::overwrite, CopySlot::to)}});
+    after_[position].push_back(
+        {Op::cast,
+         none,
+         none,
+         Lane::compute,
+         {Use{gradient, How::read, CopySlot::from}, Use{to, How::overwrite, CopySlot::to}}});
     return to;
   }
 
@@ -189,7 +188,7 @@ class OptimizerOffload {
         const BufferId slot = add_buffer(p_, on_host(buffer(home)));
         if (reads(u.how)) reads_here.push_back(copy(home, slot));
         if (writes(u.how)) back_[updates[n]].push_back(copy(slot, home));
-        u = whole(p_, slot, u.how, u.slot);
+        u = Use{slot, u.how, u.slot};
       }
     }
   }
@@ -212,14 +211,14 @@ class OptimizerOffload {
         for (Use& u : i.uses) {
           if (const auto w = weights_.find(u.buffer); w != weights_.end()) {
             back.push_back(copy(w->second, u.buffer));
-            u = whole(p_, w->second, u.how, u.slot);
+            u = Use{w->second, u.how, u.slot};
           } else if (buffer(u.buffer).space != Space::host) {
             const auto [scalar, is_new] = copies.try_emplace(u.buffer, none);
             if (is_new) {
               scalar->second = add_buffer(p_, on_host(buffer(u.buffer)));
               steady.push_back(copy(u.buffer, scalar->second));
             }
-            u = whole(p_, scalar->second, u.how, u.slot);
+            u = Use{scalar->second, u.how, u.slot};
           }
         }
         i.lane = Lane::host;

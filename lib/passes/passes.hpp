@@ -1,6 +1,6 @@
 // All passes and their one canonical order. Each is a pure function StepProgram -> StepProgram in a
 // file of its own; it edits only `steady`, as one step in legal sequential order, and
-// frozen_weight_offload the prologue. Another order of passes throws InternalError.
+// frozen_weight_offload `once`. Another order of passes throws InternalError.
 #pragma once
 #include "core/recompute_level.hpp"
 #include "program/plain.hpp"
@@ -35,7 +35,7 @@ StepProgram activation_recomputation(StepProgram p, const ModelGraph& graph,
 /// Weights that blocks cast (Role::cast_weight) are cast once a step: the first forward of a block
 /// makes the copies, which live to the last use in any micro-step, and all later ones read them.
 /// What no other instruction reads becomes scratch. Weights do not change within the step. Copies
-/// that the prologue makes stay.
+/// that are made once a run stay.
 StepProgram casts_of_weights(StepProgram p);
 
 /// What stays from forward to backward for longer than its neighbours take is copied to the host
@@ -130,10 +130,10 @@ StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how 
 /// additions of their own, in the collective's lane.
 StepProgram lower_collectives(StepProgram p, DType gradients);
 
-/// Weights that the prologue casts and no step reads lie on the host. The prologue copies each
-/// group to the device ahead of its first cast; behind the last one the bytes are free for what
-/// steps make. Also of a program that only evaluates. The last pass; a program without such weights
-/// stays as it is.
+/// Weights that are cast once a run and that no step reads lie on the host. StepProgram::once
+/// copies each group to the device ahead of its first cast; behind the last one the bytes are free
+/// for what steps make. Also of a program that only evaluates. The last pass; a program without
+/// such weights stays as it is.
 StepProgram frozen_weight_offload(StepProgram p);
 
 }  // namespace trainx::passes

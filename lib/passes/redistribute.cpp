@@ -48,10 +48,6 @@ class Redistribution {
                        : b.elements / group.parts.count;
       b.name += "/";
     }
-    for (auto* list : {&p_.prologue, &p_.steady})
-      for (Instruction& i : *list)
-        for (Use& u : i.uses)
-          if (buffer(u.buffer).is_cut()) u.range = {0, buffer(u.buffer).bytes()};
   }
 
   /// Blocks that exchange are collectives.
@@ -129,9 +125,8 @@ class Redistribution {
           exchange->second.along = writer.state == ValueState::of_part ? writer.along
                                                                        : block_of(i).parts.along;
           const int thing = static_cast<int>(exchange->second.uses.size()) / 2;
-          exchange->second.uses.push_back(whole(p_, sent, How::read, ShardSlot::from(thing)));
-          exchange->second.uses.push_back(
-              whole(p_, at->second, How::overwrite, ShardSlot::to(thing)));
+          exchange->second.uses.push_back(Use{sent, How::read, ShardSlot::from(thing)});
+          exchange->second.uses.push_back(Use{at->second, How::overwrite, ShardSlot::to(thing)});
         }
         u.buffer = at->second;
       }
@@ -166,15 +161,15 @@ class Redistribution {
         Buffer part = buffer(all.buffer);
         part.name += "." + program::name_of(along);
         const BufferId of_own = add_buffer(p_, std::move(part));
-        own.uses.push_back(whole(p_, of_own, How::overwrite, NormSlot::norm2));
+        own.uses.push_back(Use{of_own, How::overwrite, NormSlot::norm2});
         behind_[k].push_back(std::move(own));
         Instruction sum{Op::reduce, none, none, Lane::communication};
         sum.along = along;
-        sum.uses = {whole(p_, of_own, How::modify, ReduceSlot::thing(0))};
+        sum.uses = {Use{of_own, How::modify, ReduceSlot::thing(0)}};
         behind_[k].push_back(std::move(sum));
         behind_[k].push_back({.op = Op::add,
-                              .uses = {whole(p_, of_own, How::read, CopySlot::from),
-                                       whole(p_, all.buffer, How::accumulate, CopySlot::to)}});
+                              .uses = {Use{of_own, How::read, CopySlot::from},
+                                       Use{all.buffer, How::accumulate, CopySlot::to}}});
       }
     }
   }
@@ -203,7 +198,7 @@ class Redistribution {
       if (!differs) continue;
       Instruction sum{Op::reduce, none, none, Lane::communication};
       sum.along = axes::tensor;
-      sum.uses = {whole(p_, b, How::modify, ReduceSlot::thing(0))};
+      sum.uses = {Use{b, How::modify, ReduceSlot::thing(0)}};
       behind_[last].push_back(std::move(sum));
     }
   }

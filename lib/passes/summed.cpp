@@ -79,11 +79,11 @@ std::size_t beside_sum(const std::vector<Instruction>& steady, std::size_t last)
   return last;
 }
 
-Instruction reduce_of(const StepProgram& p, const Bucket& bucket) {
+Instruction reduce_of(const Bucket& bucket) {
   Instruction i{Op::reduce, none, none, Lane::communication};
   i.along = bucket.along;
   for (int k = 0; const BufferId b : bucket.buffers)
-    i.uses.push_back(whole(p, b, How::modify, ReduceSlot::thing(k++)));
+    i.uses.push_back(Use{b, How::modify, ReduceSlot::thing(k++)});
   return i;
 }
 
@@ -129,15 +129,15 @@ void sum_over_tensors(StepProgram& p, const ModelGraph& graph, const UpdateSpec&
       Instruction measure{.op = Op::measure, .uses = i->uses, .group = i->group};
       for (Use& u : measure.uses)
         u.how = is_of_tensors(u) && round + 1 == rounds ? How::modify : How::read;
-      measure.uses.push_back(whole(p, sums, How::overwrite, UpdateSlot::first_sums + round));
+      measure.uses.push_back(Use{sums, How::overwrite, UpdateSlot::first_sums + round});
       before.push_back(std::move(measure));
       Instruction& sum =
           over_ranks.try_emplace(along, Instruction{Op::reduce, none, none, Lane::communication})
               .first->second;
       sum.along = along;
       const auto thing = static_cast<int>(sum.uses.size());
-      sum.uses.push_back(whole(p, sums, How::modify, ReduceSlot::thing(thing)));
-      i->uses.push_back(whole(p, sums, How::read, UpdateSlot::first_sums + round));
+      sum.uses.push_back(Use{sums, How::modify, ReduceSlot::thing(thing)});
+      i->uses.push_back(Use{sums, How::read, UpdateSlot::first_sums + round});
     }
     for (auto& [along, sum] : over_ranks) before.push_back(std::move(sum));
   }

@@ -47,7 +47,7 @@ void sum_over_tensors(program::StepProgram& p, const program::ModelGraph& graph,
                       const program::UpdateSpec& update);
 
 /// Sums the bucket in place.
-program::Instruction reduce_of(const program::StepProgram& p, const Bucket& bucket);
+program::Instruction reduce_of(const Bucket& bucket);
 
 /// The program becomes one of these ranks, which have no shards.
 void join_whole(program::StepProgram& p, const program::Mesh& mesh);

@@ -114,9 +114,6 @@ class Zero {
       b.name += "/";
       b.read_by_peers = !b.resident;
     }
-    for (Instruction& i : p_.steady)
-      for (Use& u : i.uses)
-        if (buffer(u.buffer).is_cut()) u.range = {0, buffer(u.buffer).bytes()};
   }
 
   /// A buffer for all of a group's weights, or of their average where blocks compute with that,
@@ -156,7 +153,7 @@ class Zero {
           gather(shard, window.gathered, position, turn, p_.steady[k].micro);
         }
         window.last_turn = turn;
-        u = whole(p_, window.gathered, u.how, u.slot);
+        u = Use{window.gathered, u.how, u.slot};
       }
     }
   }
@@ -172,8 +169,8 @@ class Zero {
     }
     Instruction& i = here[known->second];
     const int thing = static_cast<int>(i.uses.size()) / 2;
-    i.uses.push_back(whole(p_, shard, How::read, ShardSlot::from(thing)));
-    i.uses.push_back(whole(p_, to, How::overwrite, ShardSlot::to(thing)));
+    i.uses.push_back(Use{shard, How::read, ShardSlot::from(thing)});
+    i.uses.push_back(Use{to, How::overwrite, ShardSlot::to(thing)});
   }
 
   static bool computes_with_shards(Op op) {
@@ -210,7 +207,7 @@ class Zero {
       auto& behind = after_[bucket.last_writer];
       const Buffer& first = buffer(bucket.buffers.front());
       if (is_scalar(first.role) || !is_sharded(first)) {
-        behind.push_back(reduce_of(p_, bucket));
+        behind.push_back(reduce_of(bucket));
         continue;
       }
       const AxisSet shards = shards_of(first), replicas = named(bucket.along - shards, p_.mesh);
@@ -218,8 +215,8 @@ class Zero {
                     Lane::communication};
       int k = 0;
       for (const BufferId b : bucket.buffers) {
-        i.uses.push_back(whole(p_, b, How::read, ShardSlot::from(k)));
-        i.uses.push_back(whole(p_, shard_of_gradient(b), How::accumulate, ShardSlot::to(k)));
+        i.uses.push_back(Use{b, How::read, ShardSlot::from(k)});
+        i.uses.push_back(Use{shard_of_gradient(b), How::accumulate, ShardSlot::to(k)});
         ++k;
       }
       i.along = named(shards, p_.mesh);
@@ -232,7 +229,7 @@ class Zero {
   /// Of a scalar.
   Instruction summed(BufferId scalar, AxisSet shards) const {
     Instruction i{Op::reduce, none, none, Lane::communication};
-    i.uses = {whole(p_, scalar, How::modify, ReduceSlot::thing(0))};
+    i.uses = {Use{scalar, How::modify, ReduceSlot::thing(0)}};
     i.along = named(shards, p_.mesh);
     return i;
   }
@@ -247,7 +244,7 @@ class Zero {
   Instruction sum_over_replicas(const Bucket& bucket, AxisSet replicas) {
     Bucket shards{{}, bucket.last_writer};
     for (const BufferId b : bucket.buffers) shards.buffers.push_back(shard_of_gradient(b));
-    Instruction i = reduce_of(p_, shards);
+    Instruction i = reduce_of(shards);
     i.along = replicas;
     return i;
   }
@@ -261,7 +258,7 @@ class Zero {
       AxisSet shards;  // the same of all gradients in a norm
       for (Use& u : i.uses)
         if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) {
-          u = whole(p_, shard->second, u.how, u.slot);
+          u = Use{shard->second, u.how, u.slot};
           shards = shards_of(buffer(u.buffer));
         }
       if (i.op != Op::grad_norm || shards.is_empty()) continue;

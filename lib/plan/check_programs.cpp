@@ -25,21 +25,32 @@ void require_sound(const std::vector<program::RankProgram>& ranks,
     throw InternalError(std::string("the ") + what + " program is not sound: " + problem);
 }
 
-// The ranks that differ, and one more of those that do not: what holds for them holds for any
-// number.
-std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles,
-                                                 std::int64_t world_size) {
-  const program::StepProgram& first = roles.front()->program;
-  const bool sharded = first.mesh.context > 1 ||
-                       std::ranges::any_of(first.buffers, &program::Buffer::is_cut);
-  // dp's rank 0 names all others; all shards together are one thing
-  const std::int64_t enough = roles.size() > 1 || sharded ? world_size : 3;
+/// How many ranks suffice: where none is named and nothing is in parts, what holds for three holds
+/// for any number.
+int ranks_that_suffice(const std::vector<const PlacedProgram*>& roles) {
+  constexpr int of_equals = 3;
+  const program::Mesh& mesh = roles.front()->program.mesh;
+  const auto needs_all = [](const PlacedProgram* role) {
+    const program::StepProgram& p = role->program;
+    return std::ranges::any_of(p.buffers, &program::Buffer::is_cut) ||
+           std::ranges::any_of(
+               p.steady, [](const program::Instruction& i) { return i.peer != program::none; });
+  };
+  const bool all = mesh.context > 1 || std::ranges::any_of(roles, needs_all);
+  return all ? mesh.world : std::min(mesh.world, of_equals);
+}
+
+/// Of the programs of length `k`, training's or evaluation's, on the ranks that have them.
+std::vector<program::RankProgram> ranks_to_check(const ProgramSet& set,
+                                                 std::vector<PlacedProgram> Programs::*list,
+                                                 std::size_t k) {
+  std::vector<const PlacedProgram*> roles;
+  for (const RankRole& role : set.roles)
+    if (const auto& programs = role.*list; k < programs.size()) roles.push_back(&programs[k]);
   std::vector<program::RankProgram> ranks;
-  for (std::int64_t r = 0; r < std::min(world_size, enough); ++r) {
-    const PlacedProgram& role =
-        *roles[std::min<std::size_t>(static_cast<std::size_t>(r), roles.size() - 1)];
-    ranks.push_back({&role.program, &role.placement});
-  }
+  for (int r = 0; r < ranks_that_suffice(roles); ++r)
+    if (const auto& programs = set.of(r).*list; k < programs.size())
+      ranks.push_back({&programs[k].program, &programs[k].placement});
   return ranks;
 }
 
@@ -105,19 +116,12 @@ Draft among_few_ranks(Draft plan) {
 
 }  // namespace
 
-void require_sound_programs(const Draft& plan, const Programs& programs) {
+void require_sound_programs(const Draft& plan, const ProgramSet& set) {
   const bool deep = layers_of(plan.dims) > most_layers_checked &&
                     !std::holds_alternative<architectures::CustomDims>(plan.dims);
   if (deep) {
     const Draft few = with_layers(plan, few_layers);
-    require_sound_programs(few, plan_programs(few));
-  }
-  Programs other;
-  const bool two_roles = plan.mode == recipe::ParallelMode::dp;
-  if (two_roles) {
-    Draft role = plan;
-    role.rank = plan.rank == 0 ? 1 : 0;
-    other = plan_programs(role);
+    require_sound_programs(few, plan_program_set(few));
   }
   const int least = fewest_parts(plan);
   const bool halves = (plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0) &&
@@ -130,24 +134,22 @@ void require_sound_programs(const Draft& plan, const Programs& programs) {
                            plan.mesh.world > most_shards;
   if (many_shards && !deep) {
     const Draft few = among_few_ranks(plan);
-    require_sound_programs(few, plan_programs(few));
+    require_sound_programs(few, plan_program_set(few));
   }
-  for (std::size_t k = 0; k < programs.train.size(); ++k) {
-    const PlacedProgram& train = programs.train[k];
+  const Programs& first = set.roles.front();
+  for (std::size_t k = 0; k < first.train.size(); ++k) {
+    const PlacedProgram& train = first.train[k];
     program::Reference reference{&train.graph, plan.update, train.micro_steps};
     reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
     if (offloads_optimizer(plan) && rounds_gradients(plan))
       for (const passes::OptimizerLocation location : optimizer_locations(plan, train.graph.groups))
         reference.rounded_gradients.push_back(location != passes::OptimizerLocation::device);
-    std::vector<const PlacedProgram*> roles{&train};
-    if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
     // without it what holds of bytes alone
-    require_sound(ranks_to_check(roles, plan.mesh.world),
+    require_sound(ranks_to_check(set, &Programs::train, k),
                   many_shards || deep ? nullptr : &reference, "training");
   }
-  for (const PlacedProgram& evaluate : programs.evaluate)
-    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.mesh.world), nullptr,
-                  "evaluation");
+  for (std::size_t k = 0; k < first.evaluate.size(); ++k)
+    require_sound(ranks_to_check(set, &Programs::evaluate, k), nullptr, "evaluation");
 }
 
 }  // namespace trainx::plan

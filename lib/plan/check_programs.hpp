@@ -3,9 +3,8 @@
 
 namespace trainx::plan {
 
-/// Holds the plan's programs against sequential training (program::check_program): of dp both
-/// roles, whichever this plan is of, as what one sends the other has to take; of shards those of
-/// all ranks. Throws InternalError with the first problem.
-void require_sound_programs(const Draft& plan, const Programs& programs);
+/// Holds the programs of all roles against sequential training (program::check_program). Throws
+/// InternalError with the first problem.
+void require_sound_programs(const Draft& plan, const ProgramSet& set);
 
 }  // namespace trainx::plan

@@ -31,7 +31,7 @@ std::optional<std::int64_t> most_written(const RunPlan& plan) {
 
 CheckpointSize checkpoint_size(const RunPlan& plan) {
   CheckpointSize size;
-  for (const auto& group : plan.train.front().graph.groups) {
+  for (const auto& group : plan.role().train.front().graph.groups) {
     for (const auto& p : group.parameters) {
       // the model's folder has it
       if (plan.adapter && !group.training.trained && !saves_base(*plan.adapter, p)) continue;

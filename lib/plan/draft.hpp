@@ -38,8 +38,6 @@ struct Draft : Explanation {
   bool every_micro_step = false;
   // programs hold as few as tell what a step takes: those of a search
   bool fewest_micro_steps = false;
-  // whose programs these are: of dp rank 0's differ from the others', else all are equal
-  int rank = 0;
   // of zero3 (passes::ZeroOptions): how long gathered weights stay
   int turns_kept = 0;
   // where the optimizer is offloaded: of how many groups of parameters, the first and the last
@@ -92,8 +90,6 @@ struct Draft : Explanation {
   bool writes_beside_training() const {
     return recipe.checkpoint.asynchronous.value.value_or(false);
   }
-  // keeps nothing from step to step
-  bool is_replica() const { return mode == recipe::ParallelMode::dp && rank > 0; }
 };
 
 }  // namespace trainx::plan

@@ -171,7 +171,7 @@ Drafted draft_run(const recipe::Recipe& recipe, const facts::Facts& facts,
   auto& r = plan.recipe;
   plan.every_micro_step = options.every_micro_step;
   plan.fp8_fallback = options.fp8_fallback;
-  choose_mode(plan, options.rank);
+  choose_mode(plan);
   plan.batch = plan_batch(r.batch, plan.mesh.batches(), batches_factor(plan));
   require_update_in_backward(plan);
   plan.dims = plan_model_dims(r, facts);

@@ -190,7 +190,7 @@ void expect_recomputation(ExpectedKernels& expected, const Draft& plan,
 }  // namespace
 
 ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& graph,
-                                 std::int64_t target_rows, int rank) {
+                                 std::int64_t target_rows, int rank, const Duties& duties) {
   ExpectedKernels expected;
   expected.captured = !plan.recipe.run.execution.is_auto() &&
                       *plan.recipe.run.execution.value == recipe::Execution::graph;
@@ -269,7 +269,7 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   const bool weights_away = offloads_weights(plan);
   std::vector<passes::OptimizerLocation> locations(graph.groups.size(),
                                                    passes::OptimizerLocation::device);
-  if (offloads_optimizer(plan) && !plan.is_replica()) {
+  if (offloads_optimizer(plan) && duties.keeps_weights) {
     locations = optimizer_locations(plan, graph.groups);
     for (const int group : groups_with_gradients(graph)) {
       expected.updates_stay |= locations[static_cast<std::size_t>(group)] ==

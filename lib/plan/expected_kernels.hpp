@@ -56,7 +56,9 @@ struct ExpectedKernels {
 
 /// Of the program with this graph. `target_rows`: of the batch that was computed, where it decides
 /// (ModelGraph::target_chunk); 0: as many as declared. `rank`: whose shards are looked at.
+/// `duties`: of its role.
 ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& graph,
-                                 std::int64_t target_rows = 0, int rank = 0);
+                                 std::int64_t target_rows = 0, int rank = 0,
+                                 const Duties& duties = {});
 
 }  // namespace trainx::plan

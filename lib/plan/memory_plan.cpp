@@ -178,7 +178,7 @@ MemoryPlan plan_memory_totals(const Draft& plan, const Programs& programs) {
     }
   const std::int64_t window = largest_weights_on_disk(p);
   if (plan.on_gpu) {
-    m.library_bytes += own_rule_memory(plan, programs.train.back().graph).total();
+    m.library_bytes += own_rule_memory(plan, programs).total();
     m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan, programs);
     if (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training()) {
       for (const auto& b : programs.train.front().program.buffers)
@@ -222,7 +222,7 @@ MemoryPlan plan_memory_budget(const Draft& plan, const Programs& programs) {
   const std::int64_t in_fp8 = of(Role::cast_weight);
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum - in_fp8);
   add(cast_weights_category, in_fp8);
-  const std::int64_t rule = own_rule_memory(plan, programs.train.back().graph).total(),
+  const std::int64_t rule = own_rule_memory(plan, programs).total(),
                      modules = plan.on_gpu && is_custom(plan)
                                    ? m.library_bytes - rule - architectures::module_workspace_bytes
                                    : 0;

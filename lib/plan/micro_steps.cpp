@@ -1,4 +1,5 @@
 #include "plan/micro_steps.hpp"
+#include "plan/duties.hpp"
 #include <algorithm>
 
 namespace trainx::plan {
@@ -15,7 +16,7 @@ int micro_steps_in_program(const Draft& plan, std::size_t blocks) {
   const std::int64_t all = plan.batch.grad_accum_steps;
   if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
   if (plan.fewest_micro_steps) return static_cast<int>(fewest_micro_steps);
-  const bool several = plan.in_parts() || plan.mode == recipe::ParallelMode::dp;
+  const bool several = plan.in_parts() || duties_of(plan).size() > 1;
   const std::int64_t room = several ? most_instructions_of_several_ranks : most_instructions;
   const auto of_one = (2 * static_cast<std::int64_t>(blocks) + 1) *
                       static_cast<std::int64_t>(plan.row_lengths.size());

@@ -17,17 +17,21 @@ constexpr std::int64_t of_numbers = std::int64_t{2} << 20;  // without elements,
 /// That of updates on the GPU; null: there are none.
 const options::OwnOptimizerOptions* rule_of(const Draft& plan) {
   const bool all_on_host = offloads_optimizer(plan) && plan.groups_on_device == 0;
-  if (!plan.on_gpu || all_on_host || plan.is_replica()) return nullptr;
+  if (!plan.on_gpu || all_on_host) return nullptr;
   return std::get_if<options::OwnOptimizerOptions>(&plan.recipe.optimizer.options);
 }
 
 }  // namespace
 
-OwnRuleMemory own_rule_memory(const Draft& plan, const program::ModelGraph& graph) {
+OwnRuleMemory own_rule_memory(const Draft& plan, const Programs& programs) {
   const auto* const rule = rule_of(plan);
   if (!rule) return {};
+  const PlacedProgram& longest = programs.train.back();
+  if (std::ranges::count(longest.program.steady, program::Op::update, &program::Instruction::op) ==
+      0)
+    return {};
   std::int64_t trained = 0;
-  for (const program::GroupSpec& g : graph.groups)
+  for (const program::GroupSpec& g : longest.graph.groups)
     if (g.training.trained) trained += g.elements;
   OwnRuleMemory memory;
   memory.elements =

@@ -1,6 +1,6 @@
 // Optimizers of the user's own on a GPU: memory, times, and what is told of them.
 #pragma once
-#include "plan/draft.hpp"
+#include "plan/programs.hpp"
 #include "program/model_graph.hpp"
 #include <cstdint>
 
@@ -21,7 +21,8 @@ struct OwnRuleMemory {
   }
 };
 
-OwnRuleMemory own_rule_memory(const Draft& plan, const program::ModelGraph& graph);
+/// Of programs of a rank; all zero where they update nothing.
+OwnRuleMemory own_rule_memory(const Draft& plan, const Programs& programs);
 
 /// Why a CUDA graph cannot hold the rule; empty: it can, or there is none.
 std::string own_rule_not_captured(const Draft& plan);

@@ -128,12 +128,12 @@ program::ModelGraph evaluation_graph_of(const Draft& plan, std::int64_t length,
 
 }  // namespace
 
-Programs plan_programs(const Draft& plan, Extent extent) {
+Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
   Programs made;
   const auto& r = plan.recipe;
   const passes::RecomputeLevels levels = recompute_levels(r.memory);
   std::vector<program::Bytes> residents;  // where the first program has them
-  const bool evaluates = !plan.is_replica() && extent != Extent::training;
+  const bool evaluates = of.evaluates && extent != Extent::training;
   const bool ordered = extent != Extent::bytes;
   for (const std::int64_t length : plan.row_lengths) {
     auto graph_of_length = graph_of(plan, length, plan.compute);
@@ -152,7 +152,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
     if (plan.mode == recipe::ParallelMode::ddp)
       p = passes::distributed_data_parallel(std::move(p), reduce);
     if (plan.mode == recipe::ParallelMode::dp)
-      p = passes::data_parallel(std::move(p), reduce, plan.rank);
+      p = passes::data_parallel(std::move(p), reduce, of.first_rank);
     if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const bool on_host = offloads_optimizer(plan);
@@ -221,7 +221,7 @@ std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
     const program::Use& to = i.uses.back();
     if (counts(p.buffers[static_cast<std::size_t>(i.uses.front().buffer)],
                p.buffers[static_cast<std::size_t>(to.buffer)]))
-      bytes += (to.range.end - to.range.begin) * program::times(p, i);
+      bytes += program::bytes_of(p, to) * program::times(p, i);
   }
   return bytes;
 }

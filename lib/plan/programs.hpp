@@ -1,7 +1,7 @@
 // Programs of what was decided: training's and evaluation's, placed and ordered.
 #pragma once
 #include "passes/passes.hpp"
-#include "plan/draft.hpp"
+#include "plan/duties.hpp"
 #include "program/order.hpp"
 
 namespace trainx::plan {
@@ -16,8 +16,8 @@ struct PlacedProgram {
   int micro_steps = 1;
 };
 
-/// One for each of Draft::row_lengths, all in one arena, residents at the same addresses; a
-/// replica of dp evaluates nothing.
+/// Of one rank. One for each of Draft::row_lengths, all in one arena, residents at the same
+/// addresses; ranks that evaluate nothing have no programs for it.
 struct Programs {
   std::vector<PlacedProgram> train, evaluate;
 };
@@ -41,8 +41,9 @@ enum class Extent : std::uint8_t {
   whole,      ///< both programs with their orders: what is run
 };
 
-/// A pure function of what is decided; it decides nothing.
-Programs plan_programs(const Draft& plan, Extent extent = Extent::whole);
+/// A pure function of what is decided; it decides nothing. `of`: the role's duties; unless they are
+/// given, those of the first rank.
+Programs plan_programs(const Draft& plan, Extent extent = Extent::whole, const Duties& of = {});
 
 /// What a step copies to the host of activations.
 std::int64_t offloaded_bytes(const program::StepProgram& p);

@@ -13,10 +13,16 @@ std::set<program::AxisSet> rank_groups_of(const Programs& programs) {
           groups.insert(along);
       };
       for (const program::Buffer& b : p.buffers) add(b.layout.along());
-      for (const auto* part : {&p.prologue, &p.steady, &p.drain})
+      for (const auto* part : {&p.once, &p.steady})
         for (const program::Instruction& i : *part)
           if (program::is_collective(i.op)) add(i.along);
     }
+  return groups;
+}
+
+std::set<program::AxisSet> rank_groups_of(const ProgramSet& set) {
+  std::set<program::AxisSet> groups;
+  for (const RankRole& role : set.roles) groups.merge(rank_groups_of(role));
   return groups;
 }
 

@@ -39,13 +39,17 @@ void require_offloaded_activations(const Draft& plan, const Programs& programs) 
 
 /// Of the longest rows.
 void predict_step(Prediction& prediction, Draft& plan, const hardware::Hardware& device,
-                  const PlacedProgram& longest) {
+                  ProgramSet& set) {
   const recipe::Recipe& r = plan.recipe;
   prediction.rates_are_estimated = device.is_estimated;
   prediction.published_error = device.published_error;
   if (prediction.step_rates) {
-    prediction.time = program::predict_time(longest.program, longest.order, longest.graph,
-                                            *prediction.step_rates);
+    for (RankRole& role : set.roles) {
+      const PlacedProgram& longest = role.train.back();
+      role.time = program::predict_time(longest.program, longest.order, longest.graph,
+                                        *prediction.step_rates);
+    }
+    prediction.time = set.slowest_time();
     if (r.model.attention == AttentionKind::flash || r.model.attention == AttentionKind::efficient)
       plan.notes.push_back("attention by " + std::string(name_of(r.model.attention)) +
                            " was not measured: its time is predicted as that of auto");
@@ -77,17 +81,15 @@ void write_into_recipe(Draft& plan, std::int64_t budget_bytes) {
 }  // namespace
 
 double RunPlan::flops_per_token() const {
-  return step_flops(train.back()) * static_cast<double>(mesh.ranks()) /
+  return step_flops(role().train.back()) * static_cast<double>(mesh.ranks()) /
          static_cast<double>(tokens_per_step);
 }
 
 RunPlan with_fallback(const RunPlan& plan, const facts::Facts& facts,
                       const std::set<std::string>& fp8_fallback) {
-  return make_run_plan(plan.recipe, facts,
-                       {.gpu = {},
-                        .rank = plan.rank,
-                        .every_micro_step = plan.every_micro_step,
-                        .fp8_fallback = fp8_fallback});
+  return make_run_plan(
+      plan.recipe, facts,
+      {.gpu = {}, .every_micro_step = plan.every_micro_step, .fp8_fallback = fp8_fallback});
 }
 
 namespace {
@@ -109,7 +111,8 @@ RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why
        {shared_experts_words(plan), with_reason(shared_rows_words(plan), why.context),
         with_reason(layers_in_parts_words(plan), why.tensor)})
     if (!words.empty()) plan.choices.push_back(std::move(words));
-  Programs programs = plan_programs(plan);
+  ProgramSet set = plan_program_set(plan);
+  const Programs& programs = set.roles.front();
   if (std::string stay = weights_on_device_words(plan, programs.train.back().graph); !stay.empty())
     plan.choices.push_back(std::move(stay));
   if (plan.adapter) require_adapters(*plan.adapter, programs.train.back().graph);
@@ -117,17 +120,20 @@ RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why
   require_offloaded_activations(plan, programs);
 
   Prediction& prediction = drafted.prediction;
-  prediction.memory = plan_memory_budget(plan, programs);
-  prediction.memory.budget_bytes = plan.budget_bytes;
-  require_fits(plan, prediction.memory, drafted.rates(), &again);
-  require_sound_programs(plan, programs);
-  choose_asynchronous(plan, programs, prediction.memory);
-  if (drafted.predicts) predict_step(prediction, plan, *drafted.device, programs.train.back());
+  for (RankRole& role : set.roles) {
+    role.memory = plan_memory_budget(plan, role);
+    role.memory.budget_bytes = plan.budget_bytes;
+  }
+  require_fits(plan, set.largest_memory(), drafted.rates(), &again);
+  require_sound_programs(plan, set);
+  choose_asynchronous(plan, set);
+  prediction.memory = set.largest_memory();
+  if (drafted.predicts) predict_step(prediction, plan, *drafted.device, set);
 
   write_into_recipe(plan, prediction.memory.budget_bytes);
   choose_execution(plan);
   if (std::string note = own_rule_note(plan); !note.empty()) plan.notes.push_back(std::move(note));
-  return {std::move(plan), std::move(drafted.times), std::move(programs), std::move(prediction)};
+  return {std::move(plan), std::move(drafted.times), std::move(prediction), std::move(set)};
 }
 
 }  // namespace
@@ -160,12 +166,13 @@ std::string fingerprint(const RunPlan& plan) {
   // likewise, from the host's memory: what is computed is the same
   recipe.checkpoint.asynchronous = {};
   std::string all = recipe::dump(recipe);
-  for (const auto* programs : {&plan.train, &plan.evaluate})
-    for (const PlacedProgram& p : *programs) {
-      all += program::print(p.program);
-      all.append(reinterpret_cast<const char*>(p.placement.base.data()),
-                 p.placement.base.size() * sizeof(program::Bytes));
-    }
+  for (const RankRole& role : plan.program_set.roles)
+    for (const auto* programs : {&role.train, &role.evaluate})
+      for (const PlacedProgram& p : *programs) {
+        all += program::print(p.program);
+        all.append(reinterpret_cast<const char*>(p.placement.base.data()),
+                   p.placement.base.size() * sizeof(program::Bytes));
+      }
   all.append(reinterpret_cast<const char*>(plan.lr_table.data()),
              plan.lr_table.size() * sizeof(double));
   return hash_hex(all);

@@ -1,14 +1,17 @@
 // Everything that is decided before anything runs: a pure function of the recipe and the facts; no
 // files, no clock, no device.
 #pragma once
-#include "plan/prediction.hpp"
-#include "plan/programs.hpp"
+#include "plan/roles.hpp"
 #include "plan/timetable.hpp"
 
 namespace trainx::plan {
 
-/// Made whole by make_run_plan and never edited.
-struct RunPlan : Draft, Timetable, Programs, Prediction {
+/// Made whole by make_run_plan and never edited. Memory and time are those of the role that takes
+/// the most.
+struct RunPlan : Draft, Timetable, Prediction {
+  ProgramSet program_set;
+  /// What the rank runs; of the first, which has all duties, where none is named.
+  const RankRole& role(int rank = 0) const { return program_set.of(rank); }
   double flops_per_token() const;  // of the model in a step: what is recomputed does not count
 };
 
@@ -16,7 +19,6 @@ struct PlanOptions {
   std::string gpu;  // plan for this device instead of the CPU, as --gpu takes it
   // between the ranks of a host; nothing: this machine's, or of --gpu's data sheet
   std::optional<hardware::LinkKind> links = {};
-  int rank = 0;  // of recipe.parallel.world_size ranks
   // the program is to be run: it holds all micro-steps, however many
   bool every_micro_step = false;
   std::set<std::string> fp8_fallback = {};  // Draft
@@ -35,7 +37,7 @@ RunPlan with_fallback(const RunPlan& plan, const facts::Facts& facts,
 /// For people and for --json.
 std::string describe(const RunPlan& plan, bool with_program);
 nlohmann::json to_json(const RunPlan& plan, bool with_program);
-/// Hash of all that a worker does (program, placement, lr table): launcher and worker must agree.
+/// Hash of all that workers do (programs, placements, lr table): launcher and workers must agree.
 std::string fingerprint(const RunPlan& plan);
 
 }  // namespace trainx::plan

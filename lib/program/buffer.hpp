@@ -82,7 +82,7 @@ struct Buffer {
   Unit unit = Unit::element;  // of a state
   // holds this rank's part, where it is cut. Ranks that share a program name no range of their own
   Layout layout;
-  // holds data before prologue and after drain: what is loaded and saved; or is_derived
+  // keeps its data from step to step: what is loaded and saved; or is_derived
   bool resident = false;
   // its bytes are no other buffer's at any time: other ranks may read it while this one goes on
   bool read_by_peers = false;
@@ -92,7 +92,7 @@ struct Buffer {
 };
 
 constexpr bool is_of_group(const Buffer& b) { return is_of_group(b.role); }
-/// Resident, and made of other residents by the prologue: neither loaded nor saved. Such buffers
+/// Resident, and made of other residents once a run: neither loaded nor saved. Such buffers
 /// are the last of the residents.
 constexpr bool is_derived(const Buffer& b) { return b.resident && b.role == Role::cast_weight; }
 

@@ -14,15 +14,14 @@ std::int64_t elements_of(const Buffer& b, const StepProgram& p, const ModelGraph
 void share_cuts_of_copies(const StepProgram& p, std::vector<std::set<Bytes>>& cuts) {
   for (bool changed = true; changed;) {
     changed = false;
-    for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    for (const auto* list : {&p.once, &p.steady})
       for (const Instruction& i : *list) {
         if (i.op != Op::copy || i.uses.size() != 2) continue;
         for (const auto& [a, b] :
              {std::pair(i.uses[0], i.uses[1]), std::pair(i.uses[1], i.uses[0])}) {
           if (is_of_group(p.buffers[a.buffer]) || is_of_group(p.buffers[b.buffer])) continue;
           for (const Bytes c : std::set<Bytes>(cuts[a.buffer]))
-            if (a.range.begin <= c && c < a.range.end)
-              changed |= cuts[b.buffer].insert(c - a.range.begin + b.range.begin).second;
+            changed |= cuts[b.buffer].insert(c).second;
         }
       }
   }
@@ -34,7 +33,7 @@ Bytes begin_of_piece(Bytes bytes, int part, int parts) { return bytes * part / p
 /// What blocks of experts use is in pieces.
 void cut_pieces(const StepProgram& p, const ModelGraph& graph, std::vector<std::set<Bytes>>& cuts) {
   const std::vector<int> of_values = parts_of_values(graph);
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+  for (const auto* list : {&p.once, &p.steady})
     for (const Instruction& i : *list) {
       if (!is_of_block(i) || static_cast<std::size_t>(i.block) >= graph.blocks.size()) continue;
       for (const Use& u : i.uses) {
@@ -69,23 +68,6 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
     if (n == 0 || (b.unit == Unit::element && b.elements != n))
       return b.name + " does not have the size of its group";
   }
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
-    for (const Instruction& i : *list)
-      for (const Use& u : i.uses) {
-        const Buffer& b = p.buffers[u.buffer];
-        if (!is_of_group(b)) continue;
-        if (b.unit != Unit::element) {
-          if (u.range.begin != 0 || u.range.end != b.bytes())
-            return std::string(name_of(i.op)) + " uses a part of " + b.name +
-                   ", which cannot be cut";
-          continue;
-        }
-        const Bytes bytes = size_of(b.dtype);
-        if (u.range.begin % bytes != 0 || u.range.end % bytes != 0)
-          return std::string(name_of(i.op)) + " cuts an element of " + b.name;
-        for (const Bytes border : {u.range.begin, u.range.end})
-          if (border < b.bytes()) cuts[b.index].insert(border / bytes);
-      }
   return "";
 }
 
@@ -108,17 +90,12 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     : mesh_(p.mesh) {
   std::vector<std::set<Bytes>> cuts(p.buffers.size());
   for (auto& c : cuts) c.insert(0);
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
-    for (const Instruction& i : *list)
-      for (const Use& u : i.uses)
-        cuts[u.buffer].insert(u.range.begin), cuts[u.buffer].insert(u.range.end);
   cut_pieces(p, graph, cuts);
   share_cuts_of_copies(p, cuts);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
     std::vector<Bytes>& mine = cuts_.emplace_back();
     first_.push_back(static_cast<int>(elements_.size()));
-    of_blocks_.push_back(buffer.unit == Unit::block);
     bytes_.push_back(buffer.bytes());
     const auto add = [&](Bytes cut, std::int64_t element, std::int64_t of_part) {
       mine.push_back(cut), elements_.push_back(element), part_elements_.push_back(of_part);
@@ -142,21 +119,15 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
 }
 
 CellMap::Run CellMap::of_piece(BufferId b, int part, int parts) const {
-  const Bytes bytes = bytes_[static_cast<std::size_t>(b)];
-  return of(
-      {b, {begin_of_piece(bytes, part, parts), begin_of_piece(bytes, part + 1, parts)}, How::read});
-}
-
-CellMap::Run CellMap::of(const Use& u) const {
-  if (of_blocks_[static_cast<std::size_t>(u.buffer)]) return of_buffer(u.buffer);
-  const auto& cuts = cuts_[u.buffer];
-  const int first = first_[u.buffer];
+  const auto& cuts = cuts_[static_cast<std::size_t>(b)];
+  const int first = first_[static_cast<std::size_t>(b)];
   if (cuts.size() == 1) return {first, first + 1};
-  auto index = [&](Bytes offset) {
+  const auto index = [&](int piece) {
+    const Bytes offset = begin_of_piece(bytes_[static_cast<std::size_t>(b)], piece, parts);
     return first +
            static_cast<int>(std::lower_bound(cuts.begin(), cuts.end(), offset) - cuts.begin());
   };
-  return {index(u.range.begin), index(u.range.end)};
+  return {index(part), index(part + 1)};
 }
 
 }  // namespace trainx::program

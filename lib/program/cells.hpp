@@ -1,7 +1,7 @@
-// Buffers cut into cells, the pieces that symbols are kept for: at borders of uses, and buffers of
-// one group (weights, gradients, states, whole or sharded) at the same elements, so that operations
-// on elements go from cell to cell. A state of tensors is one cell; one of blocks has the group's
-// cells, all used at once.
+// Buffers cut into cells, the pieces that symbols are kept for: at borders of the pieces that
+// blocks in parts use, and buffers of one group (weights, gradients, states, whole or sharded) at
+// the same elements, so that operations on elements go from cell to cell. A state of tensors is one
+// cell; one of blocks has the group's cells.
 #pragma once
 #include "program/model_graph.hpp"
 #include <cstdint>
@@ -25,7 +25,7 @@ class CellMap {
 
   CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& cuts);
   int count() const { return static_cast<int>(elements_.size()); }
-  Run of(const Use& u) const;
+  Run of(const Use& u) const { return of_buffer(u.buffer); }
   /// Cells of one of `parts` pieces of a buffer that a block of experts uses.
   Run of_piece(BufferId b, int part, int parts) const;
   Run of_buffer(BufferId b) const { return {first_[b], first_[static_cast<std::size_t>(b) + 1]}; }
@@ -39,7 +39,6 @@ class CellMap {
   Mesh mesh_;
   std::vector<std::vector<Bytes>> cuts_;  // by buffer, in bytes, without the end
   std::vector<int> first_;                // by buffer, and one more
-  std::vector<char> of_blocks_;           // by buffer: a state of blocks
   std::vector<Bytes> bytes_;              // by buffer
   std::vector<std::int64_t> elements_;    // by cell
   // by cell, of a rank's part; 0 where the buffer is not cut

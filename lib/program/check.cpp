@@ -3,7 +3,9 @@
 #include "program/rules.hpp"
 #include "program/symbolic_run.hpp"
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace trainx::program {
 namespace {
@@ -39,8 +41,41 @@ Symbol scalar_of(const ReferenceState& state, const Buffer& b, const ModelGraph&
   }
 }
 
+/// What ranks keep of the reference's groups. A rank may keep some groups, or parts of them.
+class KeptGroups {
+ public:
+  explicit KeptGroups(const ReferenceState& state) {
+    for (std::size_t g = 0; g < state.groups.size(); ++g) {
+      const auto& group = state.groups[g];
+      const auto expect = [&](Role role, int item, const std::vector<Symbol>& cells) {
+        if (!cells.empty()) kept_[{static_cast<int>(g), role, item}].resize(cells.size());
+      };
+      expect(Role::parameter, none, group.parameter);
+      expect(Role::master, none, group.master);
+      for (std::size_t s = 0; s < group.states.size(); ++s)
+        expect(Role::state, static_cast<int>(s), group.states[s]);
+    }
+  }
+  void add(const Buffer& b, std::size_t cell) { kept_.at({b.index, b.role, b.item}).at(cell) = 1; }
+  /// The first thing of which no rank keeps some elements, as a sentence.
+  std::string missing(const ModelGraph& graph) const {
+    for (const auto& [of, cells] : kept_) {
+      const auto& [group, role, item] = of;
+      if (std::ranges::count(cells, 0) > 0)
+        return "no rank keeps " + std::string(std::ranges::count(cells, 1) > 0 ? "all of " : "") +
+               "the " + std::string(name_of(role)) + " of " +
+               graph.groups[static_cast<std::size_t>(group)].name;
+    }
+    return "";
+  }
+
+ private:
+  std::map<std::tuple<int, Role, int>, std::vector<char>> kept_;  // by group, role, item; by cell
+};
+
 bool is_equal(const SymbolicRun& run, int rank, BufferId id, const StepProgram& p,
-              const ReferenceState& state, const GroupCuts& cuts, const ModelGraph& graph) {
+              const ReferenceState& state, const GroupCuts& cuts, const ModelGraph& graph,
+              KeptGroups& kept) {
   const Buffer& b = p.buffers[static_cast<std::size_t>(id)];
   const auto& cells = run.cells(rank);
   const auto range = cells.of_buffer(id);
@@ -54,16 +89,18 @@ bool is_equal(const SymbolicRun& run, int rank, BufferId id, const StepProgram& 
   for (int c = range.begin; c < range.end; ++c) {
     const auto k = std::distance(borders.begin(), borders.find(cells.element(c, rank)));
     if (run.cell(rank, c) != (*want)[k]) return false;
+    kept.add(b, static_cast<std::size_t>(k));
   }
   return true;
 }
 
-bool reports(const StepProgram& p) {
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
-    if (std::any_of(list->begin(), list->end(),
-                    [](const Instruction& i) { return i.op == Op::report; }))
-      return true;
-  return false;
+bool reports(const StepProgram* p) {
+  return std::ranges::count(p->steady, Op::report, &Instruction::op) > 0;
+}
+
+bool keeps(const StepProgram& p, Role role) {
+  return std::ranges::any_of(p.buffers,
+                             [role](const Buffer& b) { return b.resident && b.role == role; });
 }
 
 }  // namespace
@@ -71,12 +108,10 @@ bool reports(const StepProgram& p) {
 std::string check_program(const std::vector<RankProgram>& ranks, const Reference* reference) {
   std::set<const StepProgram*> seen;
   std::vector<const StepProgram*> programs;
-  int prologue_steps = 0;
   for (const RankProgram& r : ranks) {
     if (seen.insert(r.program).second)
       if (std::string problem = check_rules(*r.program, *r.at); !problem.empty()) return problem;
     programs.push_back(r.program);
-    prologue_steps = std::max(prologue_steps, r.program->prologue_steps);
   }
   if (!reference) return "";
   GroupCuts cuts;
@@ -85,7 +120,8 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
       return problem;
   for (const StepProgram* p : seen) repeat_cuts_in_shards(*p, *reference->graph, cuts);
 
-  const int steps = 3 + prologue_steps, world = static_cast<int>(ranks.size());
+  constexpr int steps = 3;
+  const int world = static_cast<int>(ranks.size());
   ReferenceState state = initial_state(*reference, cuts);
   const Mesh& mesh = programs.front()->mesh;
   const int batches = world / (mesh.tensor * mesh.context);
@@ -94,17 +130,22 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
     return problem;
   SymbolicRun run(programs, *reference->graph, cuts, reference->update.rounds());
   if (std::string problem = run.run(steps); !problem.empty()) return problem;
+  KeptGroups kept(state);
   for (int r = 0; r < world; ++r) {
     const StepProgram& p = *programs[r];
     const std::string on = world > 1 ? " on rank " + std::to_string(r) : "";
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (p.buffers[b].resident &&
-          !is_equal(run, r, static_cast<BufferId>(b), p, state, cuts, *reference->graph))
+          !is_equal(run, r, static_cast<BufferId>(b), p, state, cuts, *reference->graph, kept))
         return p.buffers[b].name + on + " does not become what sequential training makes of it";
-    if (reports(p) && run.reports(r) != state.reports)
+    if (reports(&p) && run.reports(r) != state.reports)
       return "the report" + on + " is not that of sequential training";
   }
-  return "";
+  if (std::ranges::none_of(programs, reports)) return "no rank reports";
+  for (const Role role : {Role::step, Role::applied_steps})
+    if (std::ranges::none_of(programs, [role](const StepProgram* p) { return keeps(*p, role); }))
+      return "no rank keeps the " + std::string(name_of(role));
+  return kept.missing(*reference->graph);
 }
 
 std::string check_program(const StepProgram& p, const Placement& at, const Reference* reference) {

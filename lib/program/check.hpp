@@ -21,11 +21,11 @@ struct Reference {
   std::vector<bool> rounded_gradients = {};
 };
 
-/// Runs the program over hashed symbolic expressions (only + commutes), all ranks in lockstep, 3 +
-/// prologue_steps steps, and compares every resident buffer with the reference; tags each address
-/// with its buffer, so that a read of bytes another buffer took is seen; refuses writes that are
-/// never read. Returns the first problem as a sentence, empty when there is none. Without a
-/// reference only the local rules are checked.
+/// Runs the program over hashed symbolic expressions (only + commutes), all ranks in lockstep,
+/// three steps, and compares every resident buffer with the reference; tags each address with its
+/// buffer, so that a read of bytes another buffer took is seen; refuses writes that are never read,
+/// and a group, counter or report of the reference that no rank has. Returns the first problem as a
+/// sentence, empty when there is none. Without a reference only the local rules are checked.
 std::string check_program(const StepProgram& p, const Placement& at,
                           const Reference* reference = nullptr);
 

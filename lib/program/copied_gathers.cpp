@@ -16,21 +16,17 @@ bool is_among(const Instruction& i, const Instruction& gather) {
   return i.lane == gather.lane && i.along.holds(gather.along);
 }
 
-bool overlap(const Use& a, const Use& b) {
-  return a.buffer == b.buffer && a.range.begin < b.range.end && b.range.begin < a.range.end;
-}
-
 bool writes_any(const Instruction& i, const std::vector<Use>& shards) {
   return std::ranges::any_of(i.uses, [&](const Use& u) {
     return writes(u.how) &&
-           std::ranges::any_of(shards, [&](const Use& s) { return overlap(u, s); });
+           std::ranges::any_of(shards, [&](const Use& s) { return u.buffer == s.buffer; });
   });
 }
 
 bool reads_what_it_made(const Instruction& i, const Instruction& earlier) {
   return std::ranges::any_of(i.uses, [&](const Use& u) {
     return reads(u.how) && std::ranges::any_of(earlier.uses, [&](const Use& made) {
-             return writes(made.how) && overlap(u, made);
+             return writes(made.how) && u.buffer == made.buffer;
            });
   });
 }

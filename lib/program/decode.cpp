@@ -38,7 +38,7 @@ class DecodeBuilder {
       for (const SlotUse& u : block.phases.at(op).uses)
         if (const BufferId buffer = operand(static_cast<int>(b), u.slot, op == Op::predict);
             buffer != none)
-          i.uses.push_back(whole(p_, buffer, u.how, u.slot));
+          i.uses.push_back(Use{buffer, u.how, u.slot});
       p_.steady.push_back(std::move(i));
     }
     return std::move(p_);

@@ -67,7 +67,7 @@ bool list_is_ordered(const StepProgram& p, const Placement& at,
     for (const Use& u : list[k].uses) {
       const Bytes base = at.base[u.buffer];
       spans[static_cast<int>(p.buffers[u.buffer].space)].push_back(
-          {base + u.range.begin, base + u.range.end, static_cast<int>(k), writes(u.how)});
+          {base, base + bytes_of(p, u), static_cast<int>(k), writes(u.how)});
     }
   for (auto& of_space : spans) {
     std::sort(of_space.begin(), of_space.end(),
@@ -87,9 +87,8 @@ bool list_is_ordered(const StepProgram& p, const Placement& at,
 }  // namespace
 
 bool is_ordered(const StepProgram& p, const Placement& at, const Order& order) {
-  return list_is_ordered(p, at, p.prologue, order.prologue, false) &&
-         list_is_ordered(p, at, p.steady, order.steady, true) &&
-         list_is_ordered(p, at, p.drain, order.drain, false);
+  return list_is_ordered(p, at, p.once, order.once, false) &&
+         list_is_ordered(p, at, p.steady, order.steady, true);
 }
 
 }  // namespace trainx::program

@@ -30,7 +30,7 @@ struct LaneRunner::Impl {
 
   const std::vector<LaneProgram> programs;
   std::function<void(Lane)> before_each;
-  Section prologue, drain;
+  Section once;
   std::vector<Section> steady;  // of each program
 
   mutable std::mutex mutex;         // guards all below
@@ -55,8 +55,7 @@ struct LaneRunner::Impl {
   Impl(std::vector<LaneProgram> p, std::function<void(Lane)> b)
       : programs(std::move(p)),
         before_each(std::move(b)),
-        prologue(programs.at(0), programs[0].program.prologue, programs[0].order.prologue),
-        drain(programs[0], programs[0].program.drain, programs[0].order.drain) {
+        once(programs.at(0), programs[0].program.once, programs[0].order.once) {
     for (const LaneProgram& each : programs)
       if (each.program.repeats > 0)
         throw InternalError("a program that leaves out micro-steps is for planning alone");
@@ -67,7 +66,7 @@ struct LaneRunner::Impl {
   /// Not in the constructor: where a thread cannot be had, the destructor ends those that began.
   void start() {
     for (std::size_t l = 0; l < lane_count; ++l)
-      if (prologue.per_round(l) || drain.per_round(l) ||
+      if (once.per_round(l) ||
           std::ranges::any_of(steady, [l](const Section& s) { return s.per_round(l) > 0; }))
         threads.emplace_back([this, l] { run_lane(l); });
   }
@@ -129,7 +128,7 @@ struct LaneRunner::Impl {
       if (active->per_round(l)) rounds = std::min(rounds, done[l] / active->per_round(l));
     return rounds;
   }
-  bool is_steady() const { return active && active != &prologue && active != &drain; }
+  bool is_steady() const { return active && active != &once; }
   std::int64_t finished_steady() const { return steady_before + (is_steady() ? finished() : 0); }
 
   void wait(std::unique_lock<std::mutex>& lock, std::int64_t rounds) {
@@ -153,9 +152,9 @@ struct LaneRunner::Impl {
       if (sleepers[l].lane == lane_count) sleepers[l].wake.notify_one();
   }
 
-  void run_once(const Section& section) {
+  void run_once() {
     std::unique_lock lock(mutex);
-    enter(lock, section);
+    enter(lock, once);
     submit();
     wait(lock, submitted);
   }
@@ -173,8 +172,7 @@ LaneRunner::LaneRunner(std::vector<LaneProgram> programs, std::function<void(Lan
 
 LaneRunner::~LaneRunner() = default;
 
-void LaneRunner::run_prologue() { impl_->run_once(impl_->prologue); }
-void LaneRunner::run_drain() { impl_->run_once(impl_->drain); }
+void LaneRunner::run_once() { impl_->run_once(); }
 
 void LaneRunner::submit_round(std::size_t program) {
   std::unique_lock lock(impl_->mutex);

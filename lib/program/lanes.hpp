@@ -32,9 +32,7 @@ class LaneRunner {
              std::function<void(Lane)> before_each = {});
   ~LaneRunner();  // ends the lanes without waiting for rounds not yet begun
 
-  void run_prologue();  // of the first program; waits until done
-  // waits for all rounds, then runs drain of the first program
-  void run_drain();
+  void run_once();  // the `once` list of the first program; waits until done
   // one more round of its steady; returns at once, after another program's rounds when they are
   // done
   void submit_round(std::size_t program = 0);

@@ -5,21 +5,21 @@
 namespace trainx::program {
 namespace {
 
-/// What an instruction does to one piece of a buffer that no use border cuts.
+/// What an instruction does to a buffer.
 struct Event {
   int position;
   bool reads;
 };
 
-/// The positions of one list within prologue + steady + drain, and the events there.
+/// The positions of one list within once + steady, and the events there.
 struct Part {
   int first, last;
   const Event* begin;
   const Event* end;
 };
 
-/// Adds the intervals of a list at whose end the piece is alive or not; returns whether it is alive
-/// where the list begins.
+/// Adds the intervals of a list at whose end the buffer is alive or not; returns whether it is
+/// alive where the list begins.
 bool walk(const Part& part, bool alive, std::vector<Interval>* out) {
   // last position of the interval being extended downwards, while alive
   int until = part.last;
@@ -46,19 +46,13 @@ void merge(std::vector<Interval>& v) {
   v.resize(n);
 }
 
-struct Touch {
-  int position;
-  Range range;
-  bool reads;
-};
-
 /// What instructions do to buffers that do not live throughout, by buffer and position.
 class Touches {
  public:
   explicit Touches(const StepProgram& p) : ends_(p.buffers.size()) {
     const auto each = [&p](const auto& visit) {
       int position = 0;
-      for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+      for (const auto* list : {&p.once, &p.steady})
         for (const Instruction& i : *list) {
           for (const Use& u : i.uses)
             if (!p.buffers[u.buffer].resident) visit(position, u);
@@ -70,40 +64,26 @@ class Touches {
     std::exclusive_scan(ends_.begin(), ends_.end(), ends_.begin(), std::size_t{0});
     touches_.resize(all);
     each([&](int position, const Use& u) {
-      touches_[ends_[u.buffer]++] = {position, u.range, reads(u.how)};
+      touches_[ends_[u.buffer]++] = {position, reads(u.how)};
     });
   }
-  std::span<const Touch> operator[](std::size_t b) const {
+  std::span<const Event> operator[](std::size_t b) const {
     const std::size_t begin = b == 0 ? 0 : ends_[b - 1];
     return std::span(touches_).subspan(begin, ends_[b] - begin);
   }
 
  private:
-  std::vector<Touch> touches_;
+  std::vector<Event> touches_;
   std::vector<std::size_t> ends_;
 };
-
-/// Ascending, each once.
-void cuts_of(std::span<const Touch> touches, std::vector<Bytes>& cuts) {
-  cuts.clear();
-  for (const Touch& t : touches) {
-    const std::size_t n = cuts.size();  // mostly of the whole buffer, like the touch before
-    if (n >= 2 && cuts[n - 2] == t.range.begin && cuts[n - 1] == t.range.end) continue;
-    cuts.push_back(t.range.begin), cuts.push_back(t.range.end);
-  }
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-}
 
 }  // namespace
 
 Lifetimes lifetimes(const StepProgram& p) {
-  const int first_steady = static_cast<int>(p.prologue.size()),
-            first_drain = first_steady + static_cast<int>(p.steady.size());
-  const int end = first_drain + static_cast<int>(p.drain.size());
+  const int first_steady = static_cast<int>(p.once.size()),
+            end = first_steady + static_cast<int>(p.steady.size());
   const Touches touches(p);
   Lifetimes out;
-  std::vector<Bytes> cuts;
   std::vector<Event> events;
   std::vector<Interval> of_buffer;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
@@ -113,31 +93,22 @@ Lifetimes lifetimes(const StepProgram& p) {
       out.add(of_buffer);
       continue;
     }
-    cuts_of(touches[b], cuts);
-    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-      events.clear();
-      for (const Touch& t : touches[b]) {
-        if (t.range.begin > cuts[c] || t.range.end < cuts[c + 1]) continue;
-        if (!events.empty() && events.back().position == t.position)
-          events.back().reads |= t.reads;
-        else
-          events.push_back({t.position, t.reads});
-      }
-      const Event* at = events.data();
-      const Event* const stop = at + events.size();
-      auto part = [&](int first, int next) {
-        const Event* begin = at;
-        while (at != stop && at->position < next) ++at;
-        return Part{first, next - 1, begin, at};
-      };
-      const Part prologue = part(0, first_steady), steady = part(first_steady, first_drain),
-                 drain = part(first_drain, end);
-      // The end of steady leads to its beginning and to drain; steady may run no time at all.
-      const bool in_drain = walk(drain, false, &of_buffer);
-      const bool after_steady = in_drain || walk(steady, in_drain, nullptr);
-      const bool in_steady = walk(steady, after_steady, &of_buffer);
-      walk(prologue, in_steady || in_drain, &of_buffer);
-    }
+    events.clear();
+    for (const Event& t : touches[b])
+      if (!events.empty() && events.back().position == t.position)
+        events.back().reads |= t.reads;
+      else
+        events.push_back(t);
+    const Event* const first = events.data();
+    const Event* const stop = first + events.size();
+    const Event* const middle = std::lower_bound(
+        first, stop, first_steady, [](const Event& e, int at) { return e.position < at; });
+    const Part once{0, first_steady - 1, first, middle},
+        steady{first_steady, end - 1, middle, stop};
+    // The end of steady leads to its beginning.
+    const bool after_steady = walk(steady, false, nullptr);
+    const bool in_steady = walk(steady, after_steady, &of_buffer);
+    walk(once, in_steady, &of_buffer);
     merge(of_buffer);
     out.add(of_buffer);
   }
@@ -152,7 +123,7 @@ Bytes PeakUse::of_scalars() const {
 }
 
 PeakUse peak_use(const StepProgram& p, Space space) {
-  const std::size_t n = p.prologue.size() + p.steady.size() + p.drain.size();
+  const std::size_t n = p.once.size() + p.steady.size();
   std::vector<Bytes> change(n + 1);
   const auto lives = lifetimes(p);
   for (std::size_t b = 0; b < lives.size(); ++b)

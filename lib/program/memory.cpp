@@ -12,7 +12,7 @@ namespace {
 Lifetimes occupied(const StepProgram& p, int overlap) {
   std::vector<std::pair<BufferId, Interval>> longer;
   int first = 0;
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain}) {
+  for (const auto* list : {&p.once, &p.steady}) {
     const int n = static_cast<int>(list->size());
     for (int k = 0; k < n && overlap > 0; ++k) {
       const Instruction& i = (*list)[k];
@@ -108,7 +108,7 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
   const auto lives = occupied(p, options.overlap);
   std::vector<TakenRanges> taken;
   for (const Bytes of_space : alignment)
-    taken.emplace_back(p.prologue.size() + p.steady.size() + p.drain.size(), of_space);
+    taken.emplace_back(p.once.size() + p.steady.size(), of_space);
   const auto take = [&](std::size_t b) {
     taken[static_cast<std::size_t>(p.buffers[b].space)].take(
         {at.base[b], at.base[b] + p.buffers[b].bytes()}, lives[b]);

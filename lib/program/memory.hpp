@@ -35,8 +35,8 @@ Placement unplaced(const StepProgram& p);
 /// buffers.
 Placement plan_memory(const StepProgram& p, const PlacementOptions& options = {});
 
-/// When a buffer holds data, as closed intervals of positions in prologue + steady + drain (the end
-/// of steady leads to its beginning and to drain).
+/// When a buffer holds data, as closed intervals of positions in once + steady (the end of steady
+/// leads to its beginning).
 struct Interval {
   int first, last;
 };

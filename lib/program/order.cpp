@@ -27,9 +27,8 @@ struct Access {
 
 class Deriver {
  public:
-  Deriver(const Segments& segments, int list_number, const std::vector<Instruction>& list)
+  Deriver(const Segments& segments, const std::vector<Instruction>& list)
       : segments_(segments),
-        list_number_(list_number),
         list_(list),
         per_round_(lane_sizes(list)),
         last_(static_cast<std::size_t>(segments.count())) {
@@ -51,8 +50,7 @@ class Deriver {
     const auto lane = static_cast<std::size_t>(i.lane);
     const int index = static_cast<int>(done_[lane].size());
     Clock need = nothing_known;
-    for (std::size_t u = 0; u < i.uses.size(); ++u)
-      collect(k, static_cast<int>(u), writes(i.uses[u].how), need);
+    for (const Use& u : i.uses) collect(u, need);
     for (std::size_t l = 0; l < lane_count; ++l)
       if (l == lane || need[l] <= known_[lane][l]) need[l] = none;
     // Dropped where another thing waited for has itself waited for it.
@@ -68,34 +66,30 @@ class Deriver {
     }
     known_[lane][lane] = index;
     done_[lane].push_back(known_[lane]);
-    for (std::size_t u = 0; u < i.uses.size(); ++u)
-      if (!writes(i.uses[u].how))
-        each(k, static_cast<int>(u), [&](Access& a) { a.readers[lane] = index; });
-    for (std::size_t u = 0; u < i.uses.size(); ++u)
-      if (writes(i.uses[u].how))
-        each(k, static_cast<int>(u), [&](Access& a) {
-          a = {static_cast<int>(lane), index, nothing_known};
-        });
+    for (const Use& u : i.uses)
+      if (!writes(u.how)) each(u, [&](Access& a) { a.readers[lane] = index; });
+    for (const Use& u : i.uses)
+      if (writes(u.how))
+        each(u, [&](Access& a) { a = {static_cast<int>(lane), index, nothing_known}; });
     return waits;
   }
 
-  void collect(int k, int use, bool write, Clock& need) {
-    each(k, use, [&](Access& a) {
+  void collect(const Use& u, Clock& need) {
+    each(u, [&](Access& a) {
       if (a.writer_lane != none) need[a.writer_lane] = std::max(need[a.writer_lane], a.writer);
-      if (write) join(need, a.readers);
+      if (writes(u.how)) join(need, a.readers);
     });
   }
 
   template <class Visit>
-  void each(int k, int use, Visit visit) {
-    const auto run = segments_.of(list_number_, k, use);
+  void each(const Use& u, Visit visit) {
+    const auto run = segments_.of(u.buffer);
     for (int s = run.begin; s < run.end; ++s) visit(last_[s]);
   }
 
   const Clock& finished(std::size_t lane, int index) const { return done_[lane][index]; }
 
   const Segments& segments_;
-  int list_number_;
   const std::vector<Instruction>& list_;
   std::array<int, lane_count> per_round_;
   std::vector<Access> last_;
@@ -109,8 +103,7 @@ class Deriver {
 
 Order derive_order(const StepProgram& p, const Placement& at) {
   const Segments segments(p, at);
-  return {Deriver(segments, 0, p.prologue).derive(1), Deriver(segments, 1, p.steady).derive(2),
-          Deriver(segments, 2, p.drain).derive(1)};
+  return {Deriver(segments, p.once).derive(1), Deriver(segments, p.steady).derive(2)};
 }
 
 }  // namespace trainx::program

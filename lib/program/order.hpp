@@ -14,7 +14,7 @@ struct Wait {
 using Waits = std::vector<std::vector<Wait>>;  // by instruction of one list
 /// The lists of a program run one after the other; all lanes join between them.
 struct Order {
-  Waits prologue, steady, drain;
+  Waits once, steady;
 };
 
 /// The minimal set: read after write, write after read, write after write over bytes, less what a

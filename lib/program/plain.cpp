@@ -97,19 +97,19 @@ class Builder {
     i.uses.reserve(phase->second.uses.size());
     for (const SlotUse& u : phase->second.uses)
       if (training || !serves_training_alone(graph_.blocks[block], u.slot))
-        i.uses.push_back(whole(p_, operand(block, u.slot, training), u.how, u.slot));
+        i.uses.push_back(Use{operand(block, u.slot, training), u.how, u.slot});
     p_.steady.push_back(std::move(i));
   }
 
   /// What is made of weights once a run, which is resident.
-  void add_prologue() {
+  void add_once() {
     for (std::size_t b = 0; b < graph_.blocks.size(); ++b) {
       const auto phase = graph_.blocks[b].phases.find(Op::cast_weights);
       if (phase == graph_.blocks[b].phases.end()) continue;
       Instruction i{Op::cast_weights, static_cast<int>(b)};
       for (const SlotUse& u : phase->second.uses)
-        i.uses.push_back(whole(p_, operand(i.block, u.slot, true), u.how, u.slot));
-      p_.prologue.push_back(std::move(i));
+        i.uses.push_back(Use{operand(i.block, u.slot, true), u.how, u.slot});
+      p_.once.push_back(std::move(i));
     }
   }
 
@@ -126,8 +126,8 @@ class Builder {
           used.insert(s.index).second && !at_hand_.contains(s.index))
         p_.steady.push_back({.op = Op::cast,
                              .micro = 0,
-                             .uses = {whole(p_, stored(s.index), How::read, CopySlot::from),
-                                      whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)},
+                             .uses = {Use{stored(s.index), How::read, CopySlot::from},
+                                      Use{cast_of(s.index), How::overwrite, CopySlot::to}},
                              .group = s.index});
     at_hand_ = std::move(used);
   }
@@ -137,21 +137,21 @@ class Builder {
     Instruction scale{Op::fp8_scale}, quantize{Op::quantize};
     for (int k = 0; k < static_cast<int>(graph_.groups.size()); ++k)
       if (graph_.groups[k].fp8) {
-        scale.uses.push_back(whole(p_, stored(k), How::read, QuantizeSlot::from(k)));
+        scale.uses.push_back(Use{stored(k), How::read, QuantizeSlot::from(k)});
         quantize.uses.push_back(scale.uses.back());
-        quantize.uses.push_back(whole(p_, in_fp8(k), How::overwrite, QuantizeSlot::to(k)));
+        quantize.uses.push_back(Use{in_fp8(k), How::overwrite, QuantizeSlot::to(k)});
       }
     if (scale.uses.empty()) return;
     const BufferId scales =
         buffer_of([](const ScalarSpec& k) { return k.role == Role::fp8_scales; });
-    scale.uses.push_back(whole(p_, scales, How::overwrite, QuantizeSlot::scales));
-    quantize.uses.push_back(whole(p_, scales, How::read, QuantizeSlot::scales));
+    scale.uses.push_back(Use{scales, How::overwrite, QuantizeSlot::scales});
+    quantize.uses.push_back(Use{scales, How::read, QuantizeSlot::scales});
     for (Instruction* i : {&scale, &quantize})
       use_scalar(*i, Role::fp8_ranges, QuantizeSlot::ranges);
     if (training)
       quantize.uses.push_back(
-          whole(p_, buffer_of([](const ScalarSpec& k) { return k.name == fp8_counts; }),
-                How::accumulate, QuantizeSlot::counts));
+          Use{buffer_of([](const ScalarSpec& k) { return k.name == fp8_counts; }), How::accumulate,
+              QuantizeSlot::counts});
     p_.steady.push_back(std::move(scale));
     p_.steady.push_back(std::move(quantize));
   }
@@ -159,7 +159,7 @@ class Builder {
   /// All batch tensors are one record of the loader, also where a model ignores one of them.
   void add_fetch() {
     Instruction i{Op::fetch_batch, none, 0};
-    i.uses.push_back(whole(p_, find(Role::step), How::read, FetchSlot::step));
+    i.uses.push_back(Use{find(Role::step), How::read, FetchSlot::step});
     for (std::size_t k = 0; k < graph_.batch.size(); ++k) {
       const BufferId b = find_or_add({.role = Role::batch,
                                       .index = static_cast<int>(k),
@@ -167,14 +167,14 @@ class Builder {
                                       .dtype = graph_.batch[k].dtype,
                                       .elements = graph_.batch[k].elements()},
                                      [&] { return graph_.batch[k].name; });
-      i.uses.push_back(whole(p_, b, How::overwrite, FetchSlot::first_batch + static_cast<Slot>(k)));
+      i.uses.push_back(Use{b, How::overwrite, FetchSlot::first_batch + static_cast<Slot>(k)});
     }
     p_.steady.push_back(std::move(i));
   }
 
   /// Adds the use if there is such a buffer.
   void use_if_any(Instruction& i, BufferId b, How how, Slot slot) const {
-    if (b != none) i.uses.push_back(whole(p_, b, how, slot));
+    if (b != none) i.uses.push_back(Use{b, how, slot});
   }
   /// What the last block sums beside the loss.
   void use_metrics(Instruction& report) const {
@@ -369,7 +369,7 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   Builder builder(p, graph);
   const int blocks = static_cast<int>(graph.blocks.size()),
             groups = static_cast<int>(graph.groups.size());
-  builder.add_prologue();
+  builder.add_once();
   builder.add_quantize(true);
   builder.add_fetch();
   for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::forward, b);
@@ -380,24 +380,23 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
                       none,
                       none,
                       Lane::compute,
-                      {whole(p, builder.find(Role::step), How::modify, AdvanceSlot::counter)}});
+                      {Use{builder.find(Role::step), How::modify, AdvanceSlot::counter}}});
   const BufferId norm2 = builder.find_or_add(
       {.role = Role::squared_norm, .dtype = DType::f64, .elements = 1}, [] { return "norm2"; });
   Instruction norm{Op::grad_norm};
   for (int k = 0; k < groups; ++k)
     builder.use_if_any(norm, builder.find(Role::gradient, k), How::read,
                        NormSlot::first_gradient + k);
-  norm.uses.push_back(whole(p, norm2, How::overwrite, NormSlot::norm2));
+  norm.uses.push_back(Use{norm2, How::overwrite, NormSlot::norm2});
   p.steady.push_back(std::move(norm));
   for (int k = 0; k < groups; ++k)
     if (builder.find(Role::gradient, k) != none) add_update(p, builder, update, k);
   auto advance_with_norm = [&](BufferId b, Slot slot) {
-    p.steady.push_back(
-        {Op::advance_applied,
-         none,
-         none,
-         Lane::compute,
-         {whole(p, norm2, How::read, AdvanceSlot::norm2), whole(p, b, How::modify, slot)}});
+    p.steady.push_back({Op::advance_applied,
+                        none,
+                        none,
+                        Lane::compute,
+                        {Use{norm2, How::read, AdvanceSlot::norm2}, Use{b, How::modify, slot}}});
   };
   for (int k = 0; k < groups && graph.balance_rate > 0; ++k)
     if (is_balanced(graph.groups[k])) add_balance(p, builder, k);
@@ -436,7 +435,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
   }
   Builder builder(p, graph, average);
   const int blocks = static_cast<int>(graph.blocks.size());
-  builder.add_prologue();
+  builder.add_once();
   builder.add_quantize(false);
   builder.add_fetch();
   for (const Op op : {Op::forward, last})
@@ -456,7 +455,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
 }
 
 void first_writer_overwrites(StepProgram& p) {
-  std::vector<std::vector<Range>> written(p.buffers.size());
+  std::vector<char> written(p.buffers.size());
   for (Instruction& i : p.steady)
     for (Use& u : i.uses) {
       const Buffer& b = p.buffers[u.buffer];
@@ -465,16 +464,7 @@ void first_writer_overwrites(StepProgram& p) {
           b.role == Role::gradient || b.role == Role::value_gradient ||
           (is_scalar(b.role) && !b.resident && (i.block != none || i.op == Op::quantize));
       if (!accumulated || (u.how != How::overwrite && u.how != How::accumulate)) continue;
-      auto& before = written[u.buffer];
-      Bytes covered = 0;  // ranges in `before` do not overlap
-      for (const Range& r : before)
-        covered +=
-            std::max<Bytes>(0, std::min(r.end, u.range.end) - std::max(r.begin, u.range.begin));
-      if (covered != 0 && covered != u.range.end - u.range.begin)
-        throw InternalError(std::string(name_of(i.op)) + " writes a range of " + b.name +
-                            " of which another instruction wrote a part: cut its use there");
-      u.how = covered ? How::accumulate : How::overwrite;
-      if (!covered) before.push_back(u.range);
+      u.how = std::exchange(written[u.buffer], true) ? How::accumulate : How::overwrite;
     }
 }
 

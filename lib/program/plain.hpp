@@ -36,7 +36,7 @@ struct UpdateSpec {
 /// Of groups that are not trained there are parameters alone.
 /// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table, kept
 /// scalars of the graph, copies of weights that are cast once a run; they are the first buffers.
-/// The prologue makes the copies.
+/// `once` makes the copies.
 StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
 
 /// Forward without keeping anything and `last` (evaluate or predict) of the last block. Its first

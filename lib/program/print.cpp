@@ -10,12 +10,6 @@ struct Line {
   std::string micro, op, block, lane, reads, writes;
 };
 
-std::string name_of_use(const StepProgram& p, const Use& u) {
-  const Buffer& b = p.buffers[u.buffer];
-  if (u.range.begin == 0 && u.range.end == b.bytes()) return b.name;
-  return b.name + "[" + std::to_string(u.range.begin) + ":" + std::to_string(u.range.end) + "]";
-}
-
 std::string_view sign_of(const StepProgram& p, const Use& u) {
   switch (u.how) {
     case How::accumulate: return "+ ";
@@ -46,7 +40,7 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].role == Role::scratch) continue;
     std::string& side = u.how == How::read ? line.reads : line.writes;
-    (side += ' ').append(sign_of(p, u)) += name_of_use(p, u);
+    (side += ' ').append(sign_of(p, u)) += p.buffers[u.buffer].name;
   }
   return line;
 }
@@ -87,9 +81,8 @@ std::string print(const StepProgram& p, const std::vector<Instruction>& list,
 }
 
 std::string print(const StepProgram& p, const ModelGraph* names) {
-  if (p.prologue.empty() && p.drain.empty()) return print(p, p.steady, names);
-  return "prologue:\n" + print(p, p.prologue, names) + "steady:\n" + print(p, p.steady, names) +
-         (p.drain.empty() ? "" : "drain:\n" + print(p, p.drain, names));
+  if (p.once.empty()) return print(p, p.steady, names);
+  return "once:\n" + print(p, p.once, names) + "steady:\n" + print(p, p.steady, names);
 }
 
 }  // namespace trainx::program

@@ -21,10 +21,6 @@ BufferId add_buffer(StepProgram& p, Buffer buffer) {
   return static_cast<BufferId>(p.buffers.size()) - 1;
 }
 
-Use whole(const StepProgram& p, BufferId b, How how, Slot slot) {
-  return {b, {0, p.buffers[b].bytes()}, how, slot};
-}
-
 const Use* find_use(const Instruction& i, Slot slot) {
   for (const Use& u : i.uses)
     if (u.slot == slot) return &u;
@@ -39,9 +35,7 @@ const Use& use_of(const Instruction& i, Slot slot) {
 bool meet(const Instruction& a, const Instruction& b) {
   for (const Use& x : a.uses)
     for (const Use& y : b.uses)
-      if (x.buffer == y.buffer && (writes(x.how) || writes(y.how)) && x.range.begin < y.range.end &&
-          y.range.begin < x.range.end)
-        return true;
+      if (x.buffer == y.buffer && (writes(x.how) || writes(y.how))) return true;
   return false;
 }
 

@@ -47,13 +47,14 @@ enum class Op : std::uint8_t {
   report,
 };
 
+/// Of an arena.
 struct Range {
   Bytes begin = 0, end = 0;
 };
 
+/// Always of the whole buffer.
 struct Use {
   BufferId buffer = none;
-  Range range;
   How how{};
   Slot slot = none;
 };
@@ -72,12 +73,13 @@ struct Instruction {
   int peer = none;
 };
 
-/// N steps = prologue, steady x (N - prologue_steps), drain.
+/// A run of N steps = once, steady x N.
 struct StepProgram {
   std::vector<Buffer> buffers;
   Mesh mesh;
-  int prologue_steps = 0;
-  std::vector<Instruction> prologue, steady, drain;
+  // makes the residents that are derived from weights (is_derived), before the first step
+  std::vector<Instruction> once;
+  std::vector<Instruction> steady;
   int last_pass = none;  // of the canonical order of passes, the last one applied
   // A program for planning alone may leave out micro-steps that are like one of those in it.
   int repeated_micro = none;  // that micro-step
@@ -103,12 +105,13 @@ inline bool is_of_parameters(const Instruction& i) { return i.group != none; }
 BufferId add_buffer(StepProgram& p, Buffer buffer);
 /// Into how many parts the buffer's group is cut, one a rank: 1 where each has the whole.
 inline int parts_of(const StepProgram& p, const Buffer& b) { return b.layout.parts(p.mesh); }
-/// A use of the whole buffer.
-Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);
+inline Bytes bytes_of(const StepProgram& p, const Use& u) {
+  return p.buffers[static_cast<std::size_t>(u.buffer)].bytes();
+}
 /// Which use of an instruction fills the slot: null, or InternalError, where none does.
 const Use* find_use(const Instruction& i, Slot slot);
 const Use& use_of(const Instruction& i, Slot slot);
-/// Do the two touch the same bytes of the same buffer, one of them writing?
+/// Do the two touch the same buffer, one of them writing?
 bool meet(const Instruction& a, const Instruction& b);
 
 std::string_view name_of(Op op);

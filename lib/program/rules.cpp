@@ -14,25 +14,24 @@ class RuleCheck {
     written_in_.assign(n, 0);
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (p.buffers[b].resident)
-        each(segments_.of_buffer(static_cast<BufferId>(b)),
+        each(segments_.of(static_cast<BufferId>(b)),
              [&](std::size_t s) { holds_[s] = static_cast<BufferId>(b); });
     // The loader hands over a whole record, also what the model ignores.
     ignored_.assign(p.buffers.size(), false);
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       ignored_[b] = p.buffers[b].role == Role::batch;
-    for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    for (const auto* list : {&p.once, &p.steady})
       for (const Instruction& i : *list)
         for (const Use& u : i.uses)
           if (reads(u.how)) ignored_[u.buffer] = false;
   }
 
   std::string run() {
-    walk(0, p_.prologue);
-    for (int round = 0; round < 3; ++round) walk(1, p_.steady);
-    walk(2, p_.drain);
+    walk(p_.once);
+    for (int round = 0; round < 3; ++round) walk(p_.steady);
     for (std::size_t b = 0; b < p_.buffers.size(); ++b)
       if (p_.buffers[b].resident)
-        each(segments_.of_buffer(static_cast<BufferId>(b)), [&](std::size_t s) {
+        each(segments_.of(static_cast<BufferId>(b)), [&](std::size_t s) {
           if (holds_[s] != static_cast<BufferId>(b))
             complain(p_.buffers[b].name + " is lost: its bytes hold " + name_held(s));
         });
@@ -55,12 +54,12 @@ class RuleCheck {
     if (problem_.empty()) problem_ = std::move(sentence);
   }
 
-  void walk(int list_number, const std::vector<Instruction>& list) {
+  void walk(const std::vector<Instruction>& list) {
     for (std::size_t k = 0; k < list.size() && problem_.empty(); ++k)
-      check(list_number, static_cast<int>(k), list[k]);
+      check(static_cast<int>(k), list[k]);
   }
 
-  void check(int list_number, int k, const Instruction& i) {
+  void check(int k, const Instruction& i) {
     const auto where = [&] {
       return std::string(name_of(i.op)) + " at position " + std::to_string(k) + ": ";
     };
@@ -69,23 +68,20 @@ class RuleCheck {
                             : i.lane == Lane::communication && !may_go_with_collectives)
       return complain(where() + "belongs in the communication lane, and only collectives do");
     ++stamp_;
-    auto run = [&](std::size_t u) { return segments_.of(list_number, k, static_cast<int>(u)); };
-    for (std::size_t n = 0; n < i.uses.size(); ++n) {
-      const Use& u = i.uses[n];
+    for (const Use& u : i.uses) {
       if (!reads(u.how)) continue;
-      each(run(n), [&](std::size_t s) {
+      each(segments_.of(u.buffer), [&](std::size_t s) {
         if (holds_[s] != u.buffer)
           complain(where() + buffer(u).name + " is read where its bytes hold " + name_held(s));
         unread_[s] = false;
         if (u.how == How::read) read_in_[s] = stamp_;
       });
     }
-    for (std::size_t n = 0; n < i.uses.size(); ++n) {
-      const Use& u = i.uses[n];
+    for (const Use& u : i.uses) {
       if (!writes(u.how)) continue;
       const bool to_be_read = buffer(u).role != Role::scratch && i.op != Op::predict &&
                               !ignored_[u.buffer];
-      each(run(n), [&](std::size_t s) {
+      each(segments_.of(u.buffer), [&](std::size_t s) {
         if (read_in_[s] == stamp_ || written_in_[s] == stamp_)
           complain(where() + buffer(u).name + " shares bytes with another operand");
         written_in_[s] = stamp_;
@@ -94,9 +90,9 @@ class RuleCheck {
         unread_[s] = to_be_read;
       });
     }
-    for (std::size_t n = 0; n < i.uses.size(); ++n)
-      if (buffer(i.uses[n]).role == Role::scratch)
-        each(run(n), [&](std::size_t s) { holds_[s] = none; });
+    for (const Use& u : i.uses)
+      if (buffer(u).role == Role::scratch)
+        each(segments_.of(u.buffer), [&](std::size_t s) { holds_[s] = none; });
   }
 
   const StepProgram& p_;
@@ -112,14 +108,13 @@ class RuleCheck {
 }  // namespace
 
 std::string check_rules(const StepProgram& p, const Placement& at) {
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+  for (const auto* list : {&p.once, &p.steady})
     for (const Instruction& i : *list)
       for (const Use& u : i.uses) {
         if (u.buffer < 0 || static_cast<std::size_t>(u.buffer) >= p.buffers.size())
           return std::string(name_of(i.op)) + " uses a buffer that does not exist";
-        const Buffer& b = p.buffers[u.buffer];
-        if (u.range.begin < 0 || u.range.begin >= u.range.end || u.range.end > b.bytes())
-          return std::string(name_of(i.op)) + " uses a range outside " + b.name;
+        if (const Buffer& b = p.buffers[u.buffer]; b.bytes() == 0)
+          return std::string(name_of(i.op)) + " uses " + b.name + ", which is empty";
       }
   return RuleCheck(p, at).run();
 }

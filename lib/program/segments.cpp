@@ -3,40 +3,31 @@
 
 namespace trainx::program {
 
-Segments::Segments(const StepProgram& p, const Placement& at) {
+Segments::Segments(const StepProgram& p, const Placement& at) : runs_(p.buffers.size()) {
   std::array<Bytes, space_count> origin{};
   for (std::size_t s = 1; s < origin.size(); ++s) origin[s] = origin[s - 1] + at.peak[s - 1];
-  auto address = [&](BufferId b, Bytes offset) {
-    return origin[static_cast<int>(p.buffers[b].space)] + at.base[b] + offset;
+  std::vector<char> has_data(p.buffers.size());
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) has_data[b] = p.buffers[b].resident;
+  for (const auto* list : {&p.once, &p.steady})
+    for (const Instruction& i : *list)
+      for (const Use& u : i.uses) has_data[static_cast<std::size_t>(u.buffer)] = true;
+  // addresses, those of the spaces one after the other
+  const auto addresses_of = [&](std::size_t b) {
+    const Bytes begin = origin[static_cast<std::size_t>(p.buffers[b].space)] + at.base[b];
+    return Range{begin, begin + p.buffers[b].bytes()};
   };
-  std::vector<Range> addresses;
-  int list_number = 0;
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain}) {
-    for (const Instruction& i : *list) {
-      first_use_[list_number].push_back(static_cast<int>(addresses.size()));
-      for (const Use& u : i.uses)
-        addresses.push_back({address(u.buffer, u.range.begin), address(u.buffer, u.range.end)});
-    }
-    ++list_number;
-  }
+  std::vector<Bytes> cuts;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (p.buffers[b].resident)
-      addresses.push_back({address(static_cast<BufferId>(b), 0),
-                           address(static_cast<BufferId>(b), p.buffers[b].bytes())});
-  for (const Range& r : addresses) cuts_.push_back(r.begin), cuts_.push_back(r.end);
-  std::sort(cuts_.begin(), cuts_.end());
-  cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
-  auto index = [&](Bytes a) {
-    return static_cast<int>(std::lower_bound(cuts_.begin(), cuts_.end(), a) - cuts_.begin());
+    if (const Range r = addresses_of(b); has_data[b])
+      cuts.push_back(r.begin), cuts.push_back(r.end);
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  count_ = static_cast<int>(cuts.size());
+  const auto index = [&](Bytes a) {
+    return static_cast<int>(std::lower_bound(cuts.begin(), cuts.end(), a) - cuts.begin());
   };
-  for (const Range& r : addresses) runs_.push_back({index(r.begin), index(r.end)});
-  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const Bytes end = address(static_cast<BufferId>(b), p.buffers[b].bytes());
-    const int first = index(address(static_cast<BufferId>(b), 0));
-    int last = static_cast<int>(std::upper_bound(cuts_.begin(), cuts_.end(), end) - cuts_.begin()) -
-               1;
-    buffers_.push_back({first, std::max(first, last)});
-  }
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (const Range r = addresses_of(b); has_data[b]) runs_[b] = {index(r.begin), index(r.end)};
 }
 
 }  // namespace trainx::program

@@ -131,8 +131,7 @@ std::string SymbolicRun::exchange(int thing, const std::vector<int>& ranks,
       const Buffer &source = buffer(*from, from_rank), &target = buffer(*to, to_rank);
       if (source.bytes() != target.bytes() || source.dtype != target.dtype ||
           source.elements % parts != 0 || is_of_group(source) || is_of_group(target) ||
-          from->range.end - from->range.begin != source.bytes() ||
-          to->range.end - to->range.begin != target.bytes() || to->how != How::overwrite)
+          to->how != How::overwrite)
         return "all_to_all from " + source.name + " to " + target.name +
                ", which are not as many equal slots as ranks";
       const auto sent = cells(from_rank).of_piece(from->buffer, b, parts),

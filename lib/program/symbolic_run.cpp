@@ -43,22 +43,16 @@ SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const Mod
 std::string SymbolicRun::run(int steps) {
   const auto n = programs_.size();
   struct Cursor {
-    int list = 0;
+    int round = -1;  // -1: `once`
     std::size_t position = 0;
-    int rounds_left = 0;
   };
   std::vector<Cursor> cursors(n);
-  for (std::size_t r = 0; r < n; ++r) cursors[r].rounds_left = steps - programs_[r]->prologue_steps;
   auto current = [&](std::size_t r) -> const Instruction* {  // nullptr at the end
     const StepProgram& p = *programs_[r];
-    Cursor& c = cursors[r];
-    for (;;) {
-      const auto& list = c.list == 0 ? p.prologue : c.list == 1 ? p.steady : p.drain;
-      if (c.list > 2) return nullptr;
-      if (c.position < list.size() && (c.list != 1 || c.rounds_left > 0)) return &list[c.position];
-      c.position = 0;
-      if (c.list != 1 || --c.rounds_left <= 0) ++c.list;
-    }
+    for (Cursor& c = cursors[r]; c.round < steps; ++c.round, c.position = 0)
+      if (const auto& list = c.round < 0 ? p.once : p.steady; c.position < list.size())
+        return &list[c.position];
+    return nullptr;
   };
   for (;;) {
     std::vector<const Instruction*> waiting(n);
@@ -111,15 +105,7 @@ Symbol SymbolicRun::operand(const Use& u, int rank) {
     for (int c = run.begin; c < run.end; ++c) h = mix(h, at(rank, c));
     return h;
   }
-  // Intact pieces of one thing are that thing.
-  const Symbol first = at(rank, run.begin) - offset_symbol(cells(rank).element(run.begin, rank));
-  bool intact = u.range.begin == 0 && u.range.end == buffer(u, rank).bytes();
-  Symbol h = mix(static_cast<Symbol>(u.range.begin), static_cast<Symbol>(u.range.end));
-  for (int c = run.begin; c < run.end; ++c) {
-    intact &= at(rank, c) - offset_symbol(cells(rank).element(c, rank)) == first;
-    h = mix(h, at(rank, c));
-  }
-  return intact ? first : h;
+  return operand_of_piece(u, rank, 0, 1);
 }
 
 void SymbolicRun::store(const Use& u, int rank, Symbol made) {
@@ -156,6 +142,7 @@ Symbol SymbolicRun::operand_of_piece(const Use& u, int rank, int part, int parts
   const auto without_place = [&](int c) {
     return at(rank, c) - offset_symbol(cells(rank).element(c, rank));
   };
+  // Intact cells of one thing are that thing.
   const Symbol first = without_place(run.begin);
   bool intact = true;
   Symbol h = static_cast<Symbol>(run.end - run.begin);
@@ -322,7 +309,7 @@ std::string SymbolicRun::run_block(const Instruction& i, int rank) {
   return "";
 }
 
-/// Cell by cell from one range to another of the same number of cells; of a group the elements must
+/// Cell by cell from one buffer to another of as many cells; of a group the elements must
 /// be the same.
 std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_rank, const Use& to,
                               int to_rank) {
@@ -341,8 +328,8 @@ std::string SymbolicRun::move(const Instruction& i, const Use& from, int from_ra
     if (is_of_group(buffer(from, from_rank))) {
       if (source != target) return mismatch();
     } else {
-      moved = moved - offset_symbol(source - from.range.begin) +
-              (to.how == How::accumulate ? 0 : offset_symbol(target - to.range.begin));
+      moved = moved - offset_symbol(source) +
+              (to.how == How::accumulate ? 0 : offset_symbol(target));
     }
     Symbol& out = at(to_rank, b.begin + k);
     out = (to.how == How::accumulate ? out : 0) + moved;

@@ -15,18 +15,18 @@ namespace {
 double seconds(double amount, double per_s) { return per_s > 0 ? amount / per_s : 0; }
 
 /// Bytes that go over memory: what is modified goes twice.
-double bytes_of(const Instruction& i) {
+double bytes_of(const StepProgram& p, const Instruction& i) {
   double bytes = 0;
   for (const Use& u : i.uses)
-    bytes += static_cast<double>(u.range.end - u.range.begin) *
+    bytes += static_cast<double>(bytes_of(p, u)) *
              (u.how == How::accumulate || u.how == How::modify ? 2 : 1);
   return bytes;
 }
 
 /// The largest operand: what a copy or a collective moves.
-double moved_bytes(const Instruction& i) {
+double moved_bytes(const StepProgram& p, const Instruction& i) {
   Bytes bytes = 0;
-  for (const Use& u : i.uses) bytes = std::max(bytes, u.range.end - u.range.begin);
+  for (const Use& u : i.uses) bytes = std::max(bytes, bytes_of(p, u));
   return static_cast<double>(bytes);
 }
 
@@ -47,9 +47,10 @@ bool makes(const Instruction& i, Slot slot) {
 
 /// Of an operation of a block. A recomputation does the part of the forward whose outputs it
 /// writes.
-Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& products) {
+Cost block_cost(const Instruction& i, const StepProgram& p, const ModelGraph& graph,
+                ProductTimes& products) {
   const Rates& rates = products.rates();
-  Cost c{0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 0};
+  Cost c{0, 0, seconds(bytes_of(p, i), rates.memory_bytes_per_s), 0};
   const auto& phases = graph.blocks[i.block].phases;
   const auto found = phases.find(i.op == Op::recompute ? Op::forward : i.op);
   if (found == phases.end()) return c;
@@ -81,9 +82,9 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& pro
 /// Of an update, of sums for one, or of the norm, on the device.
 Cost update_cost(const Instruction& i, const StepProgram& p, const Rates& rates) {
   const UpdateRates& u = rates.update;
-  double bytes = bytes_of(i), elements = 0;
+  double bytes = bytes_of(p, i), elements = 0;
   for (const Use& use : i.uses) {
-    const auto size = static_cast<double>(use.range.end - use.range.begin);
+    const auto size = static_cast<double>(bytes_of(p, use));
     if (u.reads_twice && i.op == Op::update && use.how == How::modify) bytes += size;
     if (i.op != Op::grad_norm && use.slot == UpdateSlot::gradient)
       elements += size / static_cast<double>(
@@ -102,7 +103,7 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::recompute:
     case Op::backward:
     case Op::evaluate:
-    case Op::predict: return block_cost(i, graph, products);
+    case Op::predict: return block_cost(i, p, graph, products);
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
@@ -110,29 +111,31 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::all_to_all:
       return {
           0, 0,
-          ring_of(i, p, rates.ranks_per_host).seconds(static_cast<double>(sent_bytes(i)), rates),
+          ring_of(i, p, rates.ranks_per_host).seconds(static_cast<double>(sent_bytes(p, i)), rates),
           0};
     case Op::send:
     case Op::recv: {
       const bool is_here = rates.ranks_per_host == 0 || i.peer < rates.ranks_per_host;
-      return {0, 0,
-              seconds(moved_bytes(i), is_here ? rates.link_bytes_per_s : rates.network_bytes_per_s),
-              0};
+      return {
+          0, 0,
+          seconds(moved_bytes(p, i), is_here ? rates.link_bytes_per_s : rates.network_bytes_per_s),
+          0};
     }
-    case Op::fetch_batch: return {0, 0, seconds(bytes_of(i), rates.host_bytes_per_s), 0};
+    case Op::fetch_batch: return {0, 0, seconds(bytes_of(p, i), rates.host_bytes_per_s), 0};
     default: break;
   }
   if (i.lane == Lane::compute &&
       (i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm))
     return update_cost(i, p, rates);
   if (i.op == Op::cast || i.op == Op::add)
-    return {0, 0, seconds(bytes_of(i), rates.memory_bytes_per_s), 1};
-  if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(i), rates.disk_bytes_per_s), 0};
+    return {0, 0, seconds(bytes_of(p, i), rates.memory_bytes_per_s), 1};
+  if (i.lane == Lane::disk) return {0, 0, seconds(moved_bytes(p, i), rates.disk_bytes_per_s), 0};
   if (i.lane == Lane::copy_in || i.lane == Lane::copy_out)
-    return {0, 0, seconds(moved_bytes(i), rates.host_bytes_per_s), 0};
+    return {0, 0, seconds(moved_bytes(p, i), rates.host_bytes_per_s), 0};
   const double on_host = rates.host_update_bytes_per_s > 0 ? rates.host_update_bytes_per_s
                                                            : rates.host_bytes_per_s;
-  return {0, 0, seconds(bytes_of(i), i.lane == Lane::host ? on_host : rates.memory_bytes_per_s), 0};
+  return {0, 0, seconds(bytes_of(p, i), i.lane == Lane::host ? on_host : rates.memory_bytes_per_s),
+          0};
 }
 
 bool goes_between_ranks(const Instruction& i) {
@@ -160,16 +163,16 @@ std::string name_bottleneck(const TimePrediction& t) {
 
 }  // namespace
 
-Bytes sent_bytes(const Instruction& i) {
+Bytes sent_bytes(const StepProgram& p, const Instruction& i) {
   if (i.op != Op::scatter && i.op != Op::gather && i.op != Op::all_to_all && i.op != Op::reduce &&
       i.op != Op::broadcast)
-    return static_cast<Bytes>(moved_bytes(i));
+    return static_cast<Bytes>(moved_bytes(p, i));
   Bytes bytes = 0;
   for (const Use& u : i.uses) {
     const bool is_shard =
         ((i.op == Op::scatter || i.op == Op::all_to_all) && u.slot % 2 == ShardSlot::to(0)) ||
         (i.op == Op::gather && u.slot % 2 == ShardSlot::from(0));
-    if (!is_shard) bytes += u.range.end - u.range.begin;
+    if (!is_shard) bytes += bytes_of(p, u);
   }
   return bytes;
 }

@@ -107,7 +107,7 @@ class ProductTimes {
 double attention_s(const Phase& phase, const Rates& rates);
 
 /// What a collective moves of a rank's memory: each thing whole.
-Bytes sent_bytes(const Instruction& i);
+Bytes sent_bytes(const StepProgram& p, const Instruction& i);
 
 /// Seconds of one instruction alone.
 double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& graph,

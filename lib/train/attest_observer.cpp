@@ -29,8 +29,8 @@ void AttestObserver::on_step_end(TrainState& state, const FinishedStep&, bool) {
 
 void AttestObserver::attest(const TrainState& state, const execute::CapturedKernels& captured) {
   const auto found = execute::differences(
-      plan::expected_kernels(parts_.plan, parts_.plan.train[captured.shape].graph,
-                             captured.target_rows, parts_.ranks.rank()),
+      plan::expected_kernels(parts_.plan, parts_.role.train[captured.shape].graph,
+                             captured.target_rows, parts_.ranks.rank(), parts_.role),
       std::holds_alternative<architectures::CustomDims>(parts_.plan.dims) ? of_trainx(captured)
                                                                           : captured);
   if (found.empty()) return;

@@ -23,10 +23,10 @@ std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,
 namespace {
 
 /// Of another type, or whose experts drop nothing.
-bool evaluates_another_graph(const plan::RunPlan& p) {
-  if (p.evaluate.empty()) return false;
-  const program::ModelGraph& graph = p.evaluate.front().graph;
-  return graph.stored || graph.composition != p.train.front().graph.composition;
+bool evaluates_another_graph(const plan::RankRole& role) {
+  if (role.evaluate.empty()) return false;
+  const program::ModelGraph& graph = role.evaluate.front().graph;
+  return graph.stored || graph.composition != role.train.front().graph.composition;
 }
 
 }  // namespace
@@ -35,14 +35,15 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
                              std::shared_ptr<const data::Source> eval, execute::Ranks among)
     : plan(p),
       ranks(among),
+      role(p.role(among.rank())),
       train_source(std::move(train)),
       eval_source(std::move(eval)),
       device(execute::open_device(p, among)),
-      resident(p.train.front(), state::ResidentMemory(*device), p.update.states, among),
-      blocks(build_blocks(p.dims, p.train)),
-      evaluation_blocks(evaluates_another_graph(p) ? build_blocks(p.dims, p.evaluate)
-                                                   : std::vector<model::Blocks>{}),
-      optimizer(optim::make_optimizer(p.recipe.optimizer.options, p.train.front().graph.groups,
+      resident(role.train.front(), state::ResidentMemory(*device), p.update.states, among),
+      blocks(build_blocks(p.dims, role.train)),
+      evaluation_blocks(evaluates_another_graph(role) ? build_blocks(p.dims, role.evaluate)
+                                                      : std::vector<model::Blocks>{}),
+      optimizer(optim::make_optimizer(p.recipe.optimizer.options, role.train.front().graph.groups,
                                       p.recipe.optimizer.ema_decay)) {}
 
 TrainingParts::~TrainingParts() {
@@ -59,7 +60,7 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   // of a run with other products
   if (state.fp8_ranges.size() != resident.fp8_ranges()) state.fp8_ranges.clear();
   const auto seed = static_cast<std::uint64_t>(r.run.seed);
-  if (!plan.is_replica()) {
+  if (role.keeps_weights) {
     resident.set_counters(state.step, state.applied_steps);
     plan.compute == DType::f16 ? resident.set_loss_scale(state.loss_scale, state.finite_steps)
                                : resident.set_loss_scale(plan.loss_scale.initial, 0);
@@ -79,8 +80,7 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;
   options.first_step = state.step;
-  // a replica is sent its batches
-  options.last_step = plan.is_replica() ? state.step : plan.total_steps;
+  options.last_step = role.reads_batches ? plan.total_steps : state.step;
   if (plan.shares_batches())
     options.first_share = plan.mesh.batch_of(ranks.rank()), options.shares = plan.mesh.batches();
   data::OrderOptions order;
@@ -109,10 +109,10 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   ranks.connect(parts);
   if (r.precision.rounding == recipe::Rounding::stochastic) parts.rounding_seed = seed;
   resident.upload_to(*device);
-  executor = device->make_executor(plan.train, std::move(parts));
-  executor->run_prologue();
+  executor = device->make_executor(role.train, std::move(parts));
+  executor->prepare_weights();
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state, ranks);
-  if (eval_source && !plan.is_replica())
+  if (eval_source && role.evaluates)
     evaluator = std::make_unique<Evaluator>(
         plan, *device, evaluation_blocks.empty() ? blocks : evaluation_blocks, *eval_source, ranks);
 }

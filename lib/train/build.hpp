@@ -18,11 +18,12 @@ struct TrainingParts {
 
   const plan::RunPlan& plan;
   execute::Ranks ranks;
+  const plan::RankRole& role;  // of this rank
   // eval_source: null without held-out data
   std::shared_ptr<const data::Source> train_source, eval_source;
   std::unique_ptr<execute::Device> device;
   state::ResidentState resident;
-  std::vector<model::Blocks> blocks;  // of each of the plan's programs
+  std::vector<model::Blocks> blocks;  // of each of the role's programs
   // likewise, where evaluation computes in another type; else those of training do
   std::vector<model::Blocks> evaluation_blocks;
   std::unique_ptr<optim::Optimizer> optimizer;

@@ -152,7 +152,7 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
     parts_.device->download();
   else
     parts_.device->begin_download();
-  if (copies && !snapshot_) snapshot_.emplace(parts_.plan.train.front(), parts_.plan.update.states);
+  if (copies && !snapshot_) snapshot_.emplace(parts_.role.train.front(), parts_.plan.update.states);
   const state::ResidentState& resident =
       copies ? snapshot_->take({parts_.device->residents(), parts_.device->host()})
              : parts_.resident;

@@ -36,7 +36,7 @@ Evaluator::Evaluator(const plan::RunPlan& plan, execute::Device& device,
     among_ = ranks;
     ranks.connect(parts);
   }
-  executor_ = device.make_executor(plan.evaluate, std::move(parts));
+  executor_ = device.make_executor(plan.role(ranks.rank()).evaluate, std::move(parts));
 }
 
 std::int64_t Evaluator::first_of(std::int64_t micro_batch) const {

@@ -29,7 +29,7 @@ class Evaluator {
   /// memory must be at rest.
   EvalResult run(std::int64_t samples = -1);
   /// See execute::Executor: where nothing trains on the device, before the first run.
-  void run_prologue() { executor_->run_prologue(); }
+  void prepare_weights() { executor_->prepare_weights(); }
 
  private:
   std::size_t take_shape();

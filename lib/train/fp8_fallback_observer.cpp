@@ -10,7 +10,7 @@ Fp8FallbackObserver::Fp8FallbackObserver(const TrainingParts& parts, metrics::Co
     : parts_(parts),
       console_(console),
       file_(file),
-      products_(parts.plan.train.front().graph),
+      products_(parts.role.train.front().graph),
       allow_degraded_(allow_degraded) {}
 
 // Current scales cut nothing.

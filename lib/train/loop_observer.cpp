@@ -15,7 +15,10 @@
 namespace trainx::train {
 namespace {
 
-bool is_dp(const plan::RunPlan& plan) { return plan.mode == recipe::ParallelMode::dp; }
+/// Have all ranks the duty? Else the first has it.
+bool all_have(bool plan::Duties::*duty, const TrainingParts& parts) {
+  return parts.plan.program_set.all(duty);
+}
 
 bool makes_own_rates(const recipe::Recipe& recipe) {
   const auto* adafactor = std::get_if<options::AdafactorOptions>(&recipe.optimizer.options);
@@ -28,7 +31,7 @@ void LoopObserver::on_begin(TrainState& state) { converse(state, {}); }
 
 void LoopObserver::on_step_end(TrainState& state, const FinishedStep& step, bool) {
   StepReport report = step_report(parts_.plan, state, step);
-  if (is_dp(parts_.plan))  // replicas know less
+  if (!all_have(&plan::Duties::has_loss, parts_))
     report = step_report_from(parts_.ranks.from_first(to_text(report)));
   converse(state, std::move(report));
 }
@@ -91,7 +94,8 @@ LoopAnswer LoopObserver::evaluate(TrainState& state) {
                      "data.held_out");
   EvaluationReport report;
   if (eval_) report = evaluation_report(state.step, eval_->evaluate_now(state));
-  if (is_dp(parts_.plan)) report = evaluation_report_from(parts_.ranks.from_first(to_text(report)));
+  if (!all_have(&plan::Duties::evaluates, parts_))
+    report = evaluation_report_from(parts_.ranks.from_first(to_text(report)));
   if (!std::isfinite(report.loss))
     return UserError(ExitCode::diverged, not_finite_held_out(state.step));
   return report;
@@ -120,15 +124,16 @@ LoopAnswer LoopObserver::set_lr(std::optional<double> lr, TrainState& state) {
                      "set_lr() can have no effect with optimizer.options.relative_step: true, by "
                      "which Adafactor makes its own step sizes; write relative_step: false");
   state.own_lr = lr;
-  if (!parts_.plan.is_replica())
+  if (parts_.role.keeps_weights)
     parts_.device->upload_part(
         std::as_bytes(parts_.resident.set_learning_rates(learning_rates(parts_.plan, state))));
   return {};
 }
 
 LoopAnswer LoopObserver::parameters() const {
-  comm::Communicator* const among = is_dp(parts_.plan) ? parts_.ranks.communicator() : nullptr;
-  if (is_dp(parts_.plan) && parts_.ranks.world_size() > 1 && !among)
+  const bool by_first = !all_have(&plan::Duties::keeps_weights, parts_);
+  comm::Communicator* const among = by_first ? parts_.ranks.communicator() : nullptr;
+  if (by_first && !among)
     return UserError(ExitCode::invalid_recipe,
                      "parameters(): under parallel.mode: dp on GPUs the weights are rank 0's; "
                      "write parallel.mode: ddp");
@@ -139,7 +144,7 @@ LoopAnswer LoopObserver::parameters() const {
     const std::span<std::byte> bytes(static_cast<std::byte*>(copy.mutable_data_ptr()),
                                      copy.nbytes());
     if (weight.prepare) weight.prepare();
-    if (!parts_.plan.is_replica()) weight.fill(bytes);
+    if (parts_.role.keeps_weights) weight.fill(bytes);
     if (among) among->broadcast(bytes.data(), static_cast<std::int64_t>(bytes.size()), 0);
     out->push_back({weight.name, std::move(copy)});
   }

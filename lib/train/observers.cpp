@@ -154,10 +154,11 @@ const EvalResult& EvalObserver::evaluate_now(TrainState& state) {
 }
 
 void EvalObserver::evaluate(TrainState& state) {
-  // rank 0 of dp, for which the others wait meanwhile; else evaluation's own sums show that ranks
+  // ranks that do not evaluate wait meanwhile; where all do, evaluation's own sums show that they
   // move
   std::optional<execute::Ranks::Busy> alone;
-  if (parts_.plan.mode == recipe::ParallelMode::dp) alone.emplace(parts_.ranks, "evaluating");
+  if (!parts_.plan.program_set.all(&plan::Duties::evaluates))
+    alone.emplace(parts_.ranks, "evaluating");
   last_ = parts_.evaluator->run(parts_.plan.eval_samples);
   const EvalResult& result = last_;
   every_.acted(state);

@@ -132,9 +132,9 @@ execute::Request Trainer::run() {
 
 void Trainer::end_if_wanted(bool at_rest) {
   if (ended_early_) return;
-  // What wants the end is an evaluation: all ranks know its result at once, except for replicas,
-  // which begin their next steps meanwhile.
-  const bool known_by_all = plan_.mode != recipe::ParallelMode::dp && at_rest;
+  // What wants the end is an evaluation: all ranks know its result at once, unless some do not
+  // evaluate and begin their next steps meanwhile.
+  const bool known_by_all = plan_.program_set.all(&plan::Duties::evaluates) && at_rest;
   if ((known_by_all && any_wants_end()) || (at_rest && any_ends_here())) {
     ended_early_ = true;
     end_step_ = state_.step;
@@ -159,7 +159,7 @@ bool Trainer::rest_needed_after(std::int64_t step) const {
 FinishedStep Trainer::take_finished() {
   executor_.wait_for_step(state_.step + 1 - first_step_);
   std::optional<execute::StepScalarsReport> mine;
-  if (!plan_.is_replica()) {
+  if (plan_.role(ranks_.rank()).has_loss) {
     const std::lock_guard lock(mutex_);
     mine = reports_.front();
     reports_.pop_front();

@@ -28,14 +28,12 @@ program::Reference reference_of(const plan::RunPlan& plan, const PlacedProgram& 
 
 class Damages {
  public:
-  Damages(const plan::RunPlan& plan, const PlacedProgram& train)
-      : train_(train), reference_(reference_of(plan, train)), random_(train.program.steady.size()) {
-    if (plan.mode != recipe::ParallelMode::dp) return;
-    is_root_ = plan.rank == 0;
-    plan::Draft other = plan;
-    other.rank = is_root_ ? 1 : 0;
-    others_ = plan::plan_programs(other);
-  }
+  Damages(const plan::RunPlan& plan, int rank)
+      : set_(plan.program_set),
+        role_(set_.role_of(rank)),
+        train_(set_.of(rank).train.front()),
+        reference_(reference_of(plan, train_)),
+        random_(train_.program.steady.size()) {}
 
   std::string text() {
     std::string out = "as it is: " + verdict(train_.program, train_.placement) + "\n";
@@ -59,10 +57,10 @@ class Damages {
     const auto ranks = static_cast<std::size_t>(std::max(1, p.mesh.world));
     std::vector<program::RankProgram> all;
     for (std::size_t r = 0; r < std::min(ranks, most_ranks); ++r) {
-      const bool is_other = !others_.train.empty() && (r == 0) != is_root_;
-      const PlacedProgram* other = is_other ? &others_.train.front() : nullptr;
-      all.push_back(other ? program::RankProgram{&other->program, &other->placement}
-                          : program::RankProgram{&p, &at});
+      const int role = set_.role_of(static_cast<int>(r));
+      const PlacedProgram& other = set_.roles[static_cast<std::size_t>(role)].train.front();
+      all.push_back(role == role_ ? program::RankProgram{&p, &at}
+                                  : program::RankProgram{&other.program, &other.placement});
     }
     try {
       return program::check_program(all, ranks > most_ranks ? nullptr : &reference_);
@@ -96,11 +94,6 @@ class Damages {
         return;
       }
   }
-  void use_half(StepProgram& p, program::Placement&, std::size_t i) {
-    if (p.steady[i].uses.empty()) return;
-    program::Range& range = p.steady[i].uses[drawn(p.steady[i].uses.size())].range;
-    range.end = range.begin + (range.end - range.begin) / 16 * 8;
-  }
   void move(StepProgram& p, program::Placement& at, std::size_t i) {
     if (p.steady[i].uses.empty()) return;
     const program::Use& use = p.steady[i].uses[drawn(p.steady[i].uses.size())];
@@ -108,13 +101,12 @@ class Damages {
     base = base >= 256 ? base - 256 : base + 256;
   }
 
-  static constexpr std::array<std::pair<std::string_view, Damage>, 7> kinds{{
+  static constexpr std::array<std::pair<std::string_view, Damage>, 6> kinds{{
       {"left out", &Damages::leave_out},
       {"repeated", &Damages::repeat},
       {"swapped with the next", &Damages::swap_with_next},
       {"used otherwise", &Damages::use_otherwise},
       {"another buffer", &Damages::use_another},
-      {"half of a buffer", &Damages::use_half},
       {"moved", &Damages::move},
   }};
 
@@ -134,10 +126,10 @@ class Damages {
            written(program::is_ordered(train_.program, train_.placement, train_.order)) + "\n";
   }
 
+  const plan::ProgramSet& set_;
+  int role_;
   const PlacedProgram& train_;
   program::Reference reference_;
-  plan::Programs others_;  // of dp: those of the other role
-  bool is_root_ = true;
   std::mt19937 random_;
 };
 
@@ -153,17 +145,22 @@ std::string fingerprints_text(const plan::RunPlan& plan) {
          tells("seed", [](plan::RunPlan& p) { ++p.recipe.run.seed; }) +
          tells("budget", [](plan::RunPlan& p) { p.recipe.memory.budget = {}; }) +
          tells("rates", [](plan::RunPlan& p) { p.lr_table.back() += 1; }) +
-         tells("program", [](plan::RunPlan& p) { p.train.back().program.steady.pop_back(); }) +
-         tells("place", [](plan::RunPlan& p) { p.train.back().placement.base.back() += 256; }) +
+         tells("program",
+               [](plan::RunPlan& p) {
+                 p.program_set.roles.front().train.back().program.steady.pop_back();
+               }) +
+         tells("place",
+               [](plan::RunPlan& p) {
+                 p.program_set.roles.front().train.back().placement.base.back() += 256;
+               }) +
          "\n";
 }
 
 }  // namespace
 
-std::string checks_text(const plan::RunPlan& plan) {
-  const PlacedProgram& train = plan.train.front();
-  if (train.program.steady.size() > most_instructions) return {};
-  return Damages(plan, train).text() + fingerprints_text(plan);
+std::string checks_text(const plan::RunPlan& plan, int rank) {
+  if (plan.role(rank).train.front().program.steady.size() > most_instructions) return {};
+  return Damages(plan, rank).text() + fingerprints_text(plan);
 }
 
 }  // namespace net

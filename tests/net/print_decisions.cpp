@@ -20,11 +20,11 @@ bool is_of_build(std::string_view note) {
   return note.find("this is a plan alone: ") != std::string_view::npos;
 }
 
-std::string decisions_text(const plan::RunPlan& p) {
+std::string decisions_text(const plan::RunPlan& p, int rank) {
   std::string out = recipe::dump(p.recipe);
   out += row("batch", p.batch) +
          row("mesh", std::vector{p.mesh.world, p.mesh.shard, p.mesh.experts});
-  out += row("mode", p.mode) + row("every_micro_step", p.every_micro_step) + row("rank", p.rank);
+  out += row("mode", p.mode) + row("every_micro_step", p.every_micro_step) + row("rank", rank);
   out += row("turns_kept", p.turns_kept) + row("groups_on_device", p.groups_on_device);
   out += row("groups_on_disk", p.groups_on_disk) + row("compute", p.compute);
   out += row("on_gpu", p.on_gpu) + row("compute_capability", p.compute_capability);
@@ -47,9 +47,9 @@ std::string memory_text(const plan::MemoryPlan& m) {
   return row("plan", m) + row("total", m.total_bytes());
 }
 
-std::string time_text(const plan::RunPlan& p) {
-  if (!p.time) return {};
-  return row("time", *p.time) + row("estimated", p.rates_are_estimated) +
+std::string time_text(const plan::RunPlan& p, const plan::RankRole& role) {
+  if (!role.time) return {};
+  return row("time", *role.time) + row("estimated", p.rates_are_estimated) +
          row("rates", p.step_rates) + row("assumed_link", p.assumed_link_bytes_per_s) +
          row("ranks_per_host", p.ranks_per_host) + row("network", p.network) +
          row("peak_flops", p.peak_flops) + row("flops_per_token", p.flops_per_token());
@@ -73,7 +73,7 @@ std::string anatomy_text(const plan::RunPlan& p) {
   plan::MeasuredMemory measured{.arena_bytes = p.memory.arena_bytes,
                                 .peak_bytes = p.memory.arena_bytes + p.memory.library_bytes / 2,
                                 .process_bytes = p.memory.total_bytes()};
-  for (const program::Buffer& b : p.train.front().program.buffers)
+  for (const program::Buffer& b : p.role().train.front().program.buffers)
     measured.operand_bytes.push_back(b.bytes());
   std::string out;
   for (const plan::MemoryRow& r : plan::memory_anatomy(p, measured)) out += row("memory", r);
@@ -82,9 +82,9 @@ std::string anatomy_text(const plan::RunPlan& p) {
   return out;
 }
 
-/// For people and for programs, as the launcher says it: a replica of dp has nothing to say.
-std::string described_text(const plan::RunPlan& p) {
-  if (p.is_replica()) return {};
+/// For people and for programs, as the launcher says it: the first rank's alone.
+std::string described_text(const plan::RunPlan& p, int rank) {
+  if (rank > 0) return {};
   std::string out;
   std::string all = plan::describe(p, false);
   for (std::size_t at = 0; at < all.size();) {
@@ -105,18 +105,20 @@ std::string described_text(const plan::RunPlan& p) {
 
 }  // namespace
 
-std::map<std::string, std::string> decision_texts(const plan::RunPlan& p) {
-  std::map<std::string, std::string> out{{"decisions", decisions_text(p)},
-                                         {"memory", memory_text(p.memory)},
-                                         {"time", time_text(p)},
+std::map<std::string, std::string> decision_texts(const plan::RunPlan& p, int rank) {
+  const plan::RankRole& role = p.role(rank);
+  std::map<std::string, std::string> out{{"decisions", decisions_text(p, rank)},
+                                         {"memory", memory_text(role.memory)},
+                                         {"time", time_text(p, role)},
                                          {"choices", lines(p.choices)},
-                                         {"described", described_text(p)}};
-  if (p.on_gpu)
+                                         {"described", described_text(p, rank)}};
+  if (p.on_gpu) {
+    const program::ModelGraph& graph = role.train.back().graph;
     out["expected kernels"] =
-        row("all", plan::expected_kernels(p, p.train.back().graph)) +
+        row("all", plan::expected_kernels(p, graph, 0, 0, role)) +
         row("half of the targets",
-            plan::expected_kernels(p, p.train.back().graph, p.train.back().graph.target_rows / 2,
-                                   p.mesh.world - 1));
+            plan::expected_kernels(p, graph, graph.target_rows / 2, p.mesh.world - 1, role));
+  }
   for (const double rate : p.lr_table) out["learning rates"] += written_number(rate) + "\n";
   return out;
 }

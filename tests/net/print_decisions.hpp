@@ -5,8 +5,8 @@
 
 namespace net {
 
-/// By heading what a plan decides and predicts beside its programs: "decisions", "memory",
+/// By heading what a plan decides and predicts beside the rank's programs: "decisions", "memory",
 /// "expected kernels", "time", "learning rates", "choices", "described".
-std::map<std::string, std::string> decision_texts(const trainx::plan::RunPlan& plan);
+std::map<std::string, std::string> decision_texts(const trainx::plan::RunPlan& plan, int rank);
 
 }  // namespace net

@@ -3,10 +3,11 @@
 // The first line is about the build: "hopper_kernels", and the flags and choices of all
 // "operations".
 // A case: "name", "recipe" (its text), "settings" (key=value), and where they are not the default
-// "gpu" (as trainx plan --gpu), "rank", "fallback" (names of weights, PlanOptions), "facts" (what
-// is otherwise on the machine, as JSON of facts) and "shapes" (what a worker measured of its
-// model). An answer: the case's name, and "sections": the text of each heading; of a plan that is
-// refused "refused" alone. The machine is a fixed one, so that two machines print the same.
+// "gpu" (as trainx plan --gpu), "rank" (whose role is printed), "fallback" (names of weights,
+// PlanOptions), "facts" (what is otherwise on the machine, as JSON of facts) and "shapes" (what a
+// worker measured of its model). An answer: the case's name, and "sections": the text of each
+// heading; of a plan that is refused "refused" alone. The machine is a fixed one, so that two
+// machines print the same.
 #include "launch/worker_description.hpp"
 #include "launch/worker_models.hpp"
 #include "core/error.hpp"
@@ -87,13 +88,13 @@ Sections sections_of(const json& one) {
     launch::measure_model(recipe, facts);
   plan::PlanOptions options;
   options.gpu = one.value("gpu", "");
-  options.rank = one.value("rank", 0);
+  const int rank = one.value("rank", 0);
   options.fp8_fallback = one.value("fallback", std::set<std::string>{});
   const plan::RunPlan plan = plan::make_run_plan(recipe, facts, options);
-  Sections out = net::decision_texts(plan);
-  add_programs(out, "train", plan, plan.train);
-  add_programs(out, "evaluate", plan, plan.evaluate);
-  out["checks"] = net::checks_text(plan);
+  Sections out = net::decision_texts(plan, rank);
+  add_programs(out, "train", plan, plan.role(rank).train);
+  add_programs(out, "evaluate", plan, plan.role(rank).evaluate);
+  out["checks"] = net::checks_text(plan, rank);
   out["decoding"] = decoding_text(plan);
   for (const auto& shape : facts.model_shapes)
     out["shapes"] += architectures::to_json(shape).dump() + "\n";

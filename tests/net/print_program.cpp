@@ -10,14 +10,11 @@ namespace {
 using namespace trainx;
 using program::StepProgram;
 
-std::string uses_text(const StepProgram& p, const program::Instruction& i) {
+std::string uses_text(const program::Instruction& i) {
   static constexpr std::string_view signs = "rw+~";
   std::string out;
   for (const program::Use& u : i.uses) {
-    const program::Bytes all = p.buffers[static_cast<std::size_t>(u.buffer)].bytes();
     out.append(" ").append(std::to_string(u.slot)) += signs[static_cast<std::size_t>(u.how)];
-    if (u.range.begin != 0 || u.range.end != all)
-      out += "[" + std::to_string(u.range.begin) + ":" + std::to_string(u.range.end) + "]";
   }
   return out;
 }
@@ -29,12 +26,11 @@ std::string instructions_text(const plan::PlacedProgram& placed) {
   std::string out = "micro-steps " + std::to_string(placed.micro_steps) + " mesh " +
                     written(p.mesh.world) + "/" + written(p.mesh.shard) + "/" +
                     written(p.mesh.experts) + " repeats " + written(p.repeated_micro) + "*" +
-                    written(p.repeats) + " prologue steps " + written(p.prologue_steps) +
-                    " last pass " + written(p.last_pass) + "\n";
+                    written(p.repeats) + " last pass " + written(p.last_pass) + "\n";
   out += program::print(p, &placed.graph) + "uses\n";
-  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+  for (const auto* list : {&p.once, &p.steady})
     for (const program::Instruction& i : *list)
-      out += written(i.block) + " " + written(i.group) + uses_text(p, i) + "\n";
+      out += written(i.block) + " " + written(i.group) + uses_text(i) + "\n";
   return out;
 }
 
@@ -79,8 +75,7 @@ std::map<std::string, std::string> program_texts(const plan::PlacedProgram& plac
   return {{"programs", instructions_text(placed)},
           {"buffers", buffers_text(placed.program)},
           {"placement", placement_text(placed.placement)},
-          {"order", waits_text(placed.order.prologue) + waits_text(placed.order.steady) +
-                        waits_text(placed.order.drain)},
+          {"order", waits_text(placed.order.once) + waits_text(placed.order.steady)},
           {"launches", launches_text(placed.program)}};
 }
 

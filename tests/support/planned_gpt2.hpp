@@ -30,7 +30,7 @@ inline trainx::plan::RunPlan planned(const trainx::recipe::Recipe& recipe, const
   if (on.gpu.empty()) f.hardware.gpus = on.gpus;
   f.offload_folder = {{"/scratch", std::int64_t{1} << 40, on.disk_bytes_per_s}};
   f.data = {true, true, 1000, 100, 0, {}, ""};
-  return trainx::plan::make_run_plan(recipe, f, {.gpu = on.gpu, .rank = 0});
+  return trainx::plan::make_run_plan(recipe, f, {.gpu = on.gpu});
 }
 
 inline std::int64_t on_host(const trainx::plan::RunPlan& plan, const std::string& what) {

@@ -36,7 +36,7 @@ int main() {
     });
     bool thrown = false;
     try {
-      runner.run_prologue();
+      runner.run_once();
       for (int r = 0; r < 5; ++r) runner.submit_round();
       if (k % 2) runner.wait_idle();
     } catch (const std::runtime_error&) { thrown = true; }

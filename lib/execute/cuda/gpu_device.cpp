@@ -98,7 +98,8 @@ gpu::DeviceMemory allocate(std::int64_t bytes, const std::string& what, const pl
                                           : remedy));
 }
 
-gpu::PinnedMemory allocate_on_host(std::int64_t bytes, const plan::RunPlan& plan) {
+gpu::PinnedMemory allocate_on_host(std::int64_t bytes, const plan::RunPlan& plan,
+                                   const plan::MemoryPlan& memory) {
   void* p = nullptr;
   if (const cudaError_t error =
           cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault);
@@ -106,7 +107,7 @@ gpu::PinnedMemory allocate_on_host(std::int64_t bytes, const plan::RunPlan& plan
     cudaGetLastError();
     throw gpu::GpuError(ExitCode::out_of_memory,
                         "the machine refuses " + human_bytes(bytes) + " of pinned host memory; " +
-                            plan::what_needs_less_host_memory(plan, plan.memory));
+                            plan::what_needs_less_host_memory(plan, memory));
   } else {
     gpu::require(error, "pinned host memory");
   }
@@ -157,26 +158,27 @@ std::unique_ptr<gpu::PeerMemory> memory_of_others(std::byte* own, const Ranks& r
 
 GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
     : plan_(plan),
+      role_(plan.role(ranks.rank())),
       name_(open_gpu(ranks.local_rank()).name),
-      arena_bytes_(plan.memory.arena_bytes),
-      workspace_bytes_(plan.memory.library_bytes),
+      arena_bytes_(role_.memory.arena_bytes),
+      workspace_bytes_(role_.memory.library_bytes),
       residents_(std::make_unique<Arena>(
-          std::max<std::int64_t>(1, bytes_of_residents(plan.train.front(), false)))),
+          std::max<std::int64_t>(1, bytes_of_residents(role_.train.front(), false)))),
       downloaded_{{0, residents_->bytes()}} {
   stream_ = gpu::make_stream("stream");
   arena_memory_ = allocate(arena_bytes_, "the run's arena", plan);
   arena_ = arena_memory_.as<std::byte>();
   workspace_ = allocate(workspace_bytes_, "the workspace of matrix products and attention", plan);
-  if (plan.memory.host_bytes > 0) {
+  if (const std::int64_t bytes = role_.memory.host_bytes; bytes > 0) {
     std::vector<program::Range> shared =
-        ranks.share_hosts() ? plan::shared_pages(plan, plan.train.front(), program::Space::host)
+        ranks.share_hosts() ? plan::shared_pages(plan, role_.train.front(), program::Space::host)
                             : std::vector<program::Range>{};
     if (shared.empty())
-      host_ = allocate_on_host(plan.memory.host_bytes, plan);
+      host_ = allocate_on_host(bytes, plan, role_.memory);
     else
-      shared_host_ = std::make_unique<PinnedArena>(plan.memory.host_bytes, std::move(shared));
+      shared_host_ = std::make_unique<PinnedArena>(bytes, std::move(shared));
   }
-  if ((disk_ = make_disk(plan))) disk_->try_memory(host());
+  if ((disk_ = make_disk(plan, role_))) disk_->try_memory(host());
   const std::int64_t counter_bytes = kernels::fold_words *
                                      static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate(counter_bytes, "counters", plan);
@@ -199,7 +201,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
         ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(),
         ranks.world_size(), processors);
   if (ranks.world_size() > 1)
-    for (const program::AxisSet along : plan::rank_groups_of(plan))
+    for (const program::AxisSet along : plan::rank_groups_of(plan.program_set))
       groups_[along] = communicator_among(mesh.peers(along, ranks.rank()), ranks, processors);
   attention_ = std::make_unique<gpu::Attention>();
   open_libtorch();
@@ -221,7 +223,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
 void GpuDevice::open_libtorch() {
   const bool tf32 = plan_.recipe.precision.compute == recipe::Compute::tf32;
   const AttentionKind attention = plan_.recipe.model.attention;
-  const plan::OwnRuleMemory planned = plan::own_rule_memory(plan_, plan_.train.back().graph);
+  const plan::OwnRuleMemory planned = plan::own_rule_memory(plan_, role_);
   if (planned.elements > 0)
     workspace_bytes_ = (workspace_bytes_ - planned.rule_bytes - planned.staged_bytes) /
                        plan::own_rule_alignment * plan::own_rule_alignment;
@@ -266,7 +268,7 @@ GpuDevice::~GpuDevice() {
 }
 
 bool GpuDevice::steps_change_residents() const {
-  const plan::PlacedProgram& train = plan_.train.front();
+  const plan::PlacedProgram& train = role_.train.front();
   return std::ranges::any_of(train.program.buffers, [&](const program::Buffer& b) {
     return b.resident && b.space == program::Space::host && !is_frozen(train.graph, b);
   });
@@ -417,7 +419,7 @@ int GpuDevice::tune() {
   gpu::require(cudaStreamSynchronize(stream_), "tuning");
   auto problems = gemm_->untuned(ops_.gemm_space.workspace_bytes);
   // Between steps only the residents at the arena's beginning are alive.
-  const std::int64_t begin = (bytes_of_residents(plan_.train.front(), true) + 255) / 256 * 256,
+  const std::int64_t begin = (bytes_of_residents(role_.train.front(), true) + 255) / 256 * 256,
                      bytes = arena_bytes_ - begin;
   std::erase_if(problems,
                 [&](const gpu::GemmProblem& p) { return gpu::Gemm::tuning_bytes(p) > bytes; });

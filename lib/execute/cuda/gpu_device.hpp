@@ -90,6 +90,7 @@ class GpuDevice final : public Device {
 
  private:
   const plan::RunPlan& plan_;
+  const plan::RankRole& role_;
   std::string name_;
   std::int64_t arena_bytes_ = 0, workspace_bytes_ = 0;
   std::int64_t taken_ = 0;

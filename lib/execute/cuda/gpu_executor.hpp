@@ -19,7 +19,7 @@ class GpuExecutor final : public Executor {
   GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs,
               ExecutorParts parts);
   ~GpuExecutor() override;
-  void run_prologue() override;
+  void prepare_weights() override;
   /// Fills the step's batches in pinned memory and launches it; waits where it would be more than
   /// `ring` steps ahead. What the host updates behind it may be left to the next step's launch.
   void submit_step() override;

@@ -46,7 +46,7 @@ void GpuExecutor::begin_disk_transfer(void* disk_transfer) {
               &to = use_of(*transfer.instruction, CopySlot::to);
     const bool reads_disk =
         s.placed->program.buffers[static_cast<std::size_t>(from.buffer)].space == Space::disk;
-    const std::int64_t bytes = from.range.end - from.range.begin,
+    const std::int64_t bytes = s.memory->bytes(from),
                        offset =
                            s.placed->placement
                                .base[static_cast<std::size_t>((reads_disk ? from : to).buffer)];

@@ -133,7 +133,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       // which of them is the host's, their addresses tell
       const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);
       return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from),
-                                     static_cast<std::size_t>(from.range.end - from.range.begin),
+                                     static_cast<std::size_t>(s.memory->bytes(from)),
                                      cudaMemcpyDefault, stream),
                      "copy");
     }
@@ -226,7 +226,7 @@ void GpuExecutor::copy_shards(const Shape& s, const Instruction& i, cudaStream_t
   const auto own =
       static_cast<std::size_t>(std::ranges::find(members, parts_.rank) - members.begin());
   for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) {
-    const Bytes bytes = shard->range.end - shard->range.begin;
+    const Bytes bytes = s.memory->bytes(*shard);
     const std::ptrdiff_t place = s.memory->address(*shard) - device_.memory();
     std::byte* const full = s.memory->address(use_of(i, ShardSlot::to(k)));
     // each begins with the next rank's, so that they do not all read the same one's
@@ -249,8 +249,7 @@ kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instructi
   out.loss_scale = s.memory->find<double>(i, ReportSlot::loss_scale);
   if (const Use* table = find_use(i, ReportSlot::lr_table)) {
     out.lr_table = reinterpret_cast<const double*>(s.memory->address(*table));
-    out.lr_entries = (table->range.end - table->range.begin) /
-                     static_cast<std::int64_t>(sizeof(double));
+    out.lr_entries = s.memory->buffer(*table).elements;
   } else {
     out.applied_steps = nullptr;
   }

@@ -13,12 +13,12 @@ namespace trainx::execute {
 using namespace program;
 using gpu::require;
 
-void GpuExecutor::run_prologue() {
+void GpuExecutor::prepare_weights() {
   const at::NoGradGuard no_grad;
   const operations::Gpu gpu = device_.ops();
   const operations::GpuScope scope(gpu);
   Shape& s = shapes_.front();
-  for (const Instruction& i : s.placed->program.prologue) execute(s, i, stream_);
+  for (const Instruction& i : s.placed->program.once) execute(s, i, stream_);
   require(cudaStreamSynchronize(stream_), "casts of weights");
 }
 

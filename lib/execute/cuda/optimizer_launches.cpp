@@ -170,13 +170,12 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
   Update update;
   update.scale = scale;
   update.scale.lr_scale = training.lr_scale;
-  update.scalars = {
-      memory.find<double>(first, UpdateSlot::norm2),
-      memory.find<double>(first, UpdateSlot::target_count),
-      memory.find<std::int64_t>(first, UpdateSlot::applied),
-      memory.find<double>(first, UpdateSlot::lr_table),
-      (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double)),
-      memory.find<double>(first, UpdateSlot::loss_scale)};
+  update.scalars = {memory.find<double>(first, UpdateSlot::norm2),
+                    memory.find<double>(first, UpdateSlot::target_count),
+                    memory.find<std::int64_t>(first, UpdateSlot::applied),
+                    memory.find<double>(first, UpdateSlot::lr_table),
+                    memory.buffer(table).elements,
+                    memory.find<double>(first, UpdateSlot::loss_scale)};
   update.only_measures = first.op == Op::measure;
   const auto sums_of_tensors =
       std::visit([](const auto& o) { return options::tensor_sums_of(o); }, options);

@@ -38,7 +38,6 @@ Evaluator::Evaluator(Draft problem, const program::Rates* rates)
       samples_(problem_.batch.micro_batch_size * problem_.batch.grad_accum_steps) {
   if (rates) rates_ = *rates;
   problem_.row_lengths = {problem_.row_lengths.back()};
-  problem_.rank = 0;  // which keeps the most
   problem_.fewest_micro_steps = true;
   problem_.every_micro_step = false;
 }

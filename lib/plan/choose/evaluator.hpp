@@ -9,7 +9,7 @@
 
 namespace trainx::plan {
 
-/// What a choice takes of one rank.
+/// What a choice takes of the first rank, which has all duties.
 struct Evaluation {
   std::int64_t bytes = 0;            // of the device; on a CPU of the process
   std::int64_t host_bytes = 0;       // beside a GPU

@@ -54,7 +54,7 @@ void set_mode(Draft& plan, ParallelMode mode) {
   plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.row_ranks() : 1;
 }
 
-void choose_mode(Draft& plan, int rank) {
+void choose_mode(Draft& plan) {
   auto& r = plan.recipe;
   const std::int64_t world = r.parallel.world_size.value.value_or(1);
   if (r.parallel.mode.is_auto()) {
@@ -75,7 +75,6 @@ void choose_mode(Draft& plan, int rank) {
     throw UserError(ExitCode::invalid_recipe,
                     "precision.reduce is bf16, and with one rank no gradient travels; write fp32, "
                     "or start more ranks");
-  plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
   plan.mesh.world = static_cast<int>(world);
   share_layers(plan);
   set_mode(plan, plan.mode);

@@ -10,7 +10,7 @@ void set_mode(Draft& plan, recipe::ParallelMode mode);
 
 /// Takes the recipe's mode; auto becomes single or, for now, ddp. Throws UserError 78 for
 /// contradictions.
-void choose_mode(Draft& plan, int rank);
+void choose_mode(Draft& plan);
 
 /// What each rank keeps in a mode of shards, as a sentence says it.
 std::string what_is_kept(recipe::ParallelMode mode);

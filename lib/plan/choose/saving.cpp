@@ -2,6 +2,7 @@
 #include "core/units.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/memory_plan.hpp"
+#include <algorithm>
 
 namespace trainx::plan {
 namespace {
@@ -15,7 +16,7 @@ constexpr double planned_share_of_host = 0.9;
 // No decision of the search (Decisions): while the key is auto a copy gives way to all else
 // (snapshot_bytes_of), so that no choice fits the less for it, and no predicted time has it. What
 // the search has chosen stays the best whichever value is taken here.
-void choose_asynchronous(Draft& plan, const Programs& programs, MemoryPlan& memory) {
+void choose_asynchronous(Draft& plan, ProgramSet& set) {
   auto& asynchronous = plan.recipe.checkpoint.asynchronous;
   if (!asynchronous.is_auto()) return;
   asynchronous.value = false;
@@ -26,16 +27,18 @@ void choose_asynchronous(Draft& plan, const Programs& programs, MemoryPlan& memo
   if (has <= 0)
     return plan.choices.push_back(key + "false: how much memory the host has is not known");
   asynchronous.value = true;
-  const MemoryPlan with_copy = plan_memory_budget(plan, programs);
-  const std::string takes = human_bytes(host_need(with_copy)) + " of the host's " +
-                            human_bytes(has);
-  if (static_cast<double>(host_need(with_copy)) >
-      planned_share_of_host * static_cast<double>(has)) {
+  std::vector<MemoryPlan> with_copy;  // by role
+  std::int64_t need = 0;
+  for (const RankRole& role : set.roles)
+    need = std::max(need, host_need(with_copy.emplace_back(plan_memory_budget(plan, role))));
+  const std::string takes = human_bytes(need) + " of the host's " + human_bytes(has);
+  if (static_cast<double>(need) > planned_share_of_host * static_cast<double>(has)) {
     asynchronous.value = false;
     return plan.choices.push_back(key + "false: with a copy of what is saved the run would take " +
                                   takes + ", of which a tenth is left to what is not planned");
   }
-  memory.beside_host_bytes = with_copy.beside_host_bytes;  // all that is other
+  for (std::size_t k = 0; k < with_copy.size(); ++k)  // all that is other
+    set.roles[k].memory.beside_host_bytes = with_copy[k].beside_host_bytes;
   plan.choices.push_back(
       key +
       "true: what is saved is copied, and written beside the steps that follow; the run takes " +

@@ -7,6 +7,6 @@ namespace trainx::plan {
 /// written beside training where the host's memory is known to hold their copy beside all else that
 /// the run takes there. Nothing else gives way to it. Writes into plan.recipe, `memory` and
 /// plan.choices.
-void choose_asynchronous(Draft& plan, const Programs& programs, MemoryPlan& memory);
+void choose_asynchronous(Draft& plan, ProgramSet& set);
 
 }  // namespace trainx::plan

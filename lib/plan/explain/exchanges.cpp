@@ -37,7 +37,7 @@ std::string name_of_exchange(const program::Instruction& i, Role role) {
 
 std::vector<Exchange> exchanges_of(const RunPlan& plan) {
   std::vector<Exchange> out;
-  const auto& p = plan.train.back().program;
+  const auto& p = plan.role().train.back().program;
   for (const program::Instruction& i : p.steady) {
     // the others are sent as much
     if (!program::is_collective(i.op) || (i.op == Op::send && i.peer != 1)) continue;
@@ -46,7 +46,7 @@ std::vector<Exchange> exchanges_of(const RunPlan& plan) {
     auto found = std::ranges::find(out, name, &Exchange::name);
     if (found == out.end()) found = out.insert(out.end(), {name});
     found->collectives += program::times(p, i);
-    found->bytes += program::sent_bytes(i) * program::times(p, i);
+    found->bytes += program::sent_bytes(p, i) * program::times(p, i);
   }
   return out;
 }

@@ -38,7 +38,7 @@ std::int64_t bytes_of(const program::StepProgram& p, const std::vector<double>& 
 }  // namespace
 
 std::optional<ExpertCost> expert_cost(const RunPlan& plan) {
-  const PlacedProgram& train = plan.train.back();
+  const PlacedProgram& train = plan.role().train.back();
   const architectures::ExpertParameters of = architectures::expert_parameters(train.graph);
   if (of.layers == 0) return std::nullopt;
   ExpertCost cost{.layers = of.layers,

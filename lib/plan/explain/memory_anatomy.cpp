@@ -61,7 +61,7 @@ std::vector<TensorCount> tensors_of(const program::ModelGraph& graph) {
 
 std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory& measured) {
   using program::Role;
-  const PlacedProgram& train = plan.train.back();
+  const PlacedProgram& train = plan.role().train.back();
   const auto& buffers = train.program.buffers;
   if (measured.operand_bytes.size() != buffers.size())
     throw InternalError("memory_anatomy: the program has " + std::to_string(buffers.size()) +
@@ -100,7 +100,7 @@ std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory&
 }
 
 std::string describe_memory(const RunPlan& plan, const std::vector<MemoryRow>& rows) {
-  const auto tensors = tensors_of(plan.train.back().graph);
+  const auto tensors = tensors_of(plan.role().train.back().graph);
   const double n = parameters_of(tensors);
   std::string out = line("memory", {"predicted", "measured"});
   MemoryRow whole;
@@ -130,7 +130,7 @@ std::string describe_memory(const RunPlan& plan, const std::vector<MemoryRow>& r
 }
 
 nlohmann::json memory_json(const RunPlan& plan, const std::vector<MemoryRow>& rows) {
-  const auto tensors = tensors_of(plan.train.back().graph);
+  const auto tensors = tensors_of(plan.role().train.back().graph);
   const double n = parameters_of(tensors);
   nlohmann::json j{{"parameters", n}};
   std::int64_t predicted = 0, measured = 0;

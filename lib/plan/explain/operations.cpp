@@ -119,14 +119,15 @@ Direction direction_of(Op op) {
 }
 
 std::map<OperationKey, Arithmetic> arithmetic_of(const RunPlan& plan) {
-  const PlacedProgram& placed = plan.train.back();
+  const PlacedProgram& placed = plan.role().train.back();
   std::map<OperationKey, Arithmetic> sums;
   for (const Instruction& i : placed.program.steady) {
     const Direction direction = direction_of(i.op);
     if (direction == Direction::update) {
       double bytes = 0;
       for (const Use& u : i.uses)
-        bytes += static_cast<double>(u.range.end - u.range.begin) * (u.how == How::modify ? 2 : 1);
+        bytes += static_cast<double>(program::bytes_of(placed.program, u)) *
+                 (u.how == How::modify ? 2 : 1);
       const double elements =
           i.op == Op::update
               ? static_cast<double>(placed.graph.groups[static_cast<std::size_t>(i.group)].elements)

@@ -48,7 +48,7 @@ std::string words_of_casts(const program::ModelGraph& graph) {
 std::string describe_products(const RunPlan& plan) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
   if (which == graph::Fp8Layers::off) return "";
-  const PlacedProgram& longest = plan.train.back();
+  const PlacedProgram& longest = plan.role().train.back();
   const Fp8Count in_fp8 = count_fp8(longest.graph, which);
   const auto& products = longest.graph.composition->fp8_products;
   const std::string compute(name_of(plan.compute));
@@ -62,9 +62,9 @@ std::string describe_products(const RunPlan& plan) {
     if (b.role == program::Role::saved && b.dtype == DType::u8 && b.micro <= 0) kept += b.bytes();
     if (b.role == program::Role::cast_weight && b.micro == program::none) copies += b.bytes();
   }
-  for (const program::Instruction& i : longest.program.prologue)
+  for (const program::Instruction& i : longest.program.once)
     if (i.op == program::Op::copy && plan.on_gpu)
-      on_host += i.uses.front().range.end - i.uses.front().range.begin;
+      on_host += program::bytes_of(longest.program, i.uses.front());
   for (const program::GroupSpec& group : longest.graph.groups)
     if (group.fp8) gathered += group.elements * size_of(DType::u8);
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
@@ -100,7 +100,7 @@ std::string describe_products(const RunPlan& plan) {
 
 std::string describe_fp8_rate(const RunPlan& plan) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
-  if (!plan.on_gpu || !plan.rates || count_fp8(plan.train.back().graph, which).layers == 0)
+  if (!plan.on_gpu || !plan.rates || count_fp8(plan.role().train.back().graph, which).layers == 0)
     return "";
   char times[16];
   std::snprintf(times, sizeof times, "%.1f", plan.rates->fp8_speedup);

@@ -33,7 +33,7 @@ void tell_categories(const RunPlan& plan, ReportSection& s) {
 /// What lies on the host, and what a step copies there and back.
 void tell_host(const RunPlan& plan, ReportSection& s) {
   const MemoryPlan& memory = plan.memory;
-  const program::StepProgram& p = plan.train.back().program;
+  const program::StepProgram& p = plan.role().train.back().program;
   const bool any = memory.host_bytes > 0;
   const std::string unknown = plan.rates && plan.rates->host_bytes_per_s <= 0
                                   ? " (copy rate not measured on this GPU)"
@@ -87,7 +87,7 @@ void tell_host(const RunPlan& plan, ReportSection& s) {
 
 void tell_disk(const RunPlan& plan, ReportSection& s) {
   if (plan.memory.disk_bytes == 0) return;
-  const program::StepProgram& p = plan.train.back().program;
+  const program::StepProgram& p = plan.role().train.back().program;
   const DiskCopies states = optimizer_copies(p).disk, weights = parameter_copies(p).disk;
   s.both(
       "disk_bytes", plan.memory.disk_bytes,
@@ -122,7 +122,7 @@ ReportSection memory_section(const RunPlan& plan) {
   tell_host(plan, s);
   tell_disk(plan, s);
   tell_shared(plan, s);
-  if (const auto& groups = plan.train.back().graph.groups; offloads_optimizer(plan))
+  if (const auto& groups = plan.role().train.back().graph.groups; offloads_optimizer(plan))
     s.give("optimizer_groups", {{"all", groups.size()},
                                 {"on_device", plan.groups_on_device},
                                 {"on_disk", std::ranges::count(optimizer_locations(plan, groups),

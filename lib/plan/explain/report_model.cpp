@@ -170,7 +170,7 @@ ReportSection model_section(const RunPlan& plan) {
     const std::string attention = describe_attention(plan);
     s.both("attention", attention, row("attention", attention));
   }
-  if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored) {
+  if (const auto& evaluate = plan.role().evaluate.back(); evaluate.graph.stored) {
     const std::int64_t cast = cast_bytes(evaluate.program),
                        activations = activation_bytes(evaluate.program);
     const std::string compute(name_of(evaluate.graph.compute));
@@ -182,7 +182,7 @@ ReportSection model_section(const RunPlan& plan) {
   }
   // null: what modules of the user's own compute is not counted
   if (counts_flops(plan)) {
-    const double flops = step_flops(plan.train.back());
+    const double flops = step_flops(plan.role().train.back());
     s.both("flops_per_step", flops, row("FLOPs per step", human_flops(flops)));
   } else {
     s.both("flops_per_step", nullptr, row("FLOPs per step", "not counted: modules of your own"));

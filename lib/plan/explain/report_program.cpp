@@ -50,7 +50,7 @@ void tell_host_work(const ExpectedKernels& expected, ReportSection& s) {
 ReportSection kernels_section(const RunPlan& plan) {
   ReportSection s{"kernels expected in each step, compared with those that run", {}};
   if (!plan.on_gpu || hardware::why_never_supported("", plan.compute_capability)) return s;
-  const program::ModelGraph& graph = plan.train.back().graph;
+  const program::ModelGraph& graph = plan.role().train.back().graph;
   const ExpectedKernels expected = expected_kernels(plan, graph, graph.target_rows);
   s.tell(row("fused attention", expected.attention == AttentionKind::math
                                     ? "none: its products are among the others"
@@ -75,7 +75,7 @@ ReportSection kernels_section(const RunPlan& plan) {
 
 ReportSection program_section(const RunPlan& plan, bool with_program) {
   ReportSection s{"program", {}};
-  const PlacedProgram& placed = plan.train.back();
+  const PlacedProgram& placed = plan.role().train.back();
   const program::StepProgram& p = placed.program;
   if (plan.row_lengths.size() > 1) {
     std::string lengths;

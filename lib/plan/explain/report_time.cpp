@@ -110,7 +110,7 @@ class TimeFacts {
   const program::TimePrediction& t_;
   const program::Rates& rates_;
   ReportSection& s_;
-  const bool copies_ = copies_in_steps(plan_.train.back().program),
+  const bool copies_ = copies_in_steps(plan_.role().train.back().program),
              unknown_copies_ = copies_ && rates_.host_bytes_per_s <= 0,
              known_updates_ = rates_.host_update_bytes_per_s > 0;
 };

@@ -25,13 +25,13 @@ bool counts_flops(const RunPlan& plan) {
 
 double parameter_count(const RunPlan& plan) {
   double n = 0;
-  for (const auto& g : plan.train.back().graph.groups) n += parameters_of(g);
+  for (const auto& g : plan.role().train.back().graph.groups) n += parameters_of(g);
   return n;
 }
 
 double trained_parameter_count(const RunPlan& plan) {
   double n = 0;
-  for (const auto& g : plan.train.back().graph.groups)
+  for (const auto& g : plan.role().train.back().graph.groups)
     if (g.training.trained) n += parameters_of(g);
   return n;
 }
@@ -42,7 +42,7 @@ std::string trained_words(const RunPlan& plan) {
 }
 
 double active_parameter_count(const RunPlan& plan) {
-  return parameter_count(plan) - architectures::idle_parameters(plan.train.back().graph);
+  return parameter_count(plan) - architectures::idle_parameters(plan.role().train.back().graph);
 }
 
 std::string active_words(const RunPlan& plan) {

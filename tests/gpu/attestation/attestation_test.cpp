@@ -19,7 +19,7 @@ const std::string split = "bf16", fp32_master = "{compute: bf16, master: fp32}";
 /// Of the first `layers` layers.
 std::function<void(train::TrainingParts&)> attention_by_math(int layers) {
   return [layers](train::TrainingParts& parts) {
-    const program::ModelGraph& graph = parts.plan.train.front().graph;
+    const program::ModelGraph& graph = parts.plan.role().train.front().graph;
     const std::int64_t batch_size = graph.batch.front().dims.front();
     for (std::size_t b = 0; b < graph.blocks.size(); ++b)
       if (const auto& block = graph.blocks[b];
@@ -149,7 +149,7 @@ TEST_CASE(
   CHECK(out.warnings.empty());
   REQUIRE(out.captured);
   CHECK(out.captured->captured);
-  const std::int64_t copied = plan::offloaded_bytes(asked.train.front().program);
+  const std::int64_t copied = plan::offloaded_bytes(asked.role().train.front().program);
   CHECK(out.captured->bytes_to_host == copied);
   CHECK(out.captured->bytes_from_host == copied);
   CHECK((copied > 0) == levers.activation_offload);
@@ -234,7 +234,8 @@ TEST_CASE(
   CHECK(out.warnings.empty());
   REQUIRE(out.captured);
   REQUIRE(exact.captured);
-  const std::int64_t gradients = plan::optimizer_copies(asked.train.front().program).gradients_out;
+  const std::int64_t gradients =
+      plan::optimizer_copies(asked.role().train.front().program).gradients_out;
   // as many left as stayed away
   CHECK(exact.captured->bytes_to_host - out.captured->bytes_to_host == gradients);
   REQUIRE(out.losses.size() == 3);

@@ -36,8 +36,10 @@ plan::RunPlan attested_plan(const std::string& precision, const std::string& act
 plan::RunPlan replanned(plan::RunPlan plan, const std::function<void(plan::RunPlan&)>& change) {
   const recipe::Recipe asked = plan.recipe;
   change(plan);
-  static_cast<plan::Programs&>(plan) = plan::plan_programs(plan);
-  plan.memory = plan::plan_memory_budget(plan, plan);
+  plan.program_set = plan::plan_program_set(plan);
+  for (plan::RankRole& role : plan.program_set.roles)
+    role.memory = plan::plan_memory_budget(plan, role);
+  plan.memory = plan.program_set.largest_memory();
   plan.recipe = asked;
   return plan;
 }

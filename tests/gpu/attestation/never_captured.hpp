@@ -33,7 +33,7 @@ class NeverCaptured final : public execute::Device {
     Steps(execute::Device& device, const std::vector<plan::PlacedProgram>& programs,
           execute::ExecutorParts parts)
         : device_(device), programs_(programs), parts_(std::move(parts)) {}
-    void run_prologue() override { device_.make_executor(programs_, parts_)->run_prologue(); }
+    void prepare_weights() override { device_.make_executor(programs_, parts_)->prepare_weights(); }
     void submit_step() override {
       executor_ = device_.make_executor(programs_, parts_);
       executor_->submit_step();

@@ -46,16 +46,15 @@ inline View view(const RankProgram& r, const Use& u) {
                        : b.space == Space::host ? r.at->peak[0]
                                                 : r.at->peak[0] + r.at->peak[1];
   const auto stride = static_cast<std::size_t>(size_of(b.dtype)) / 2;
-  const Bytes first = (origin + 3) / 4 * 4 + r.at->base[u.buffer] + u.range.begin;
-  return {r.memory->data() + first / 2,
-          static_cast<std::size_t>(u.range.end - u.range.begin) / 2 / stride, stride};
+  const Bytes first = (origin + 3) / 4 * 4 + r.at->base[u.buffer];
+  return {r.memory->data() + first / 2, static_cast<std::size_t>(b.bytes()) / 2 / stride, stride};
 }
 
 inline void load_residents(const RankProgram& r, int rank) {
   for (std::size_t b = 0; b < r.program->buffers.size(); ++b) {
     const Buffer& buffer = r.program->buffers[b];
     if (!buffer.resident) continue;
-    const View v = view(r, whole(*r.program, static_cast<BufferId>(b), How::read));
+    const View v = view(r, Use{static_cast<BufferId>(b), How::read});
     for (std::size_t e = 0; e < v.size; ++e)
       v[e] =
           initial(buffer.role, buffer.index,
@@ -91,11 +90,9 @@ class Machine {
         for (std::size_t k = 0; k < list.size(); ++k)
           c.todo.emplace_back(&list[k], position + static_cast<int>(k));
       };
-      add(r.program->prologue);
-      position += static_cast<int>(r.program->prologue.size());
-      for (int s = r.program->prologue_steps; s < steps; ++s) add(r.program->steady);
-      position += static_cast<int>(r.program->steady.size());
-      add(r.program->drain);
+      add(r.program->once);
+      position += static_cast<int>(r.program->once.size());
+      for (int s = 0; s < steps; ++s) add(r.program->steady);
       c.lives = lifetimes(*r.program);
       cursors.push_back(std::move(c));
     }
@@ -368,17 +365,16 @@ class Machine {
 
   static void poison(const RankProgram& r, const Lifetimes& lives, const Instruction& i,
                      int position) {
-    const int steady = static_cast<int>(r.program->prologue.size()),
-              drain = steady + static_cast<int>(r.program->steady.size());
+    const int steady = static_cast<int>(r.program->once.size()),
+              end = steady + static_cast<int>(r.program->steady.size());
     auto alive_at = [&](BufferId b, int at) {
       return std::any_of(lives[b].begin(), lives[b].end(),
                          [&](const Interval& x) { return x.first <= at && at <= x.last; });
     };
     for (const Use& u : i.uses) {
-      if (alive_at(u.buffer, position + 1) || (position + 1 == drain && alive_at(u.buffer, steady)))
+      if (alive_at(u.buffer, position + 1) || (position + 1 == end && alive_at(u.buffer, steady)))
         continue;
-      if (position + 1 == steady && alive_at(u.buffer, drain)) continue;
-      const View v = view(r, whole(*r.program, u.buffer, How::read));
+      const View v = view(r, Use{u.buffer, How::read});
       if (!r.program->buffers[u.buffer].resident)
         for (std::size_t e = 0; e < v.size; ++e) v[e] = nothing();
     }
@@ -425,12 +421,10 @@ inline void run_on_lanes(Machine& machine, const std::vector<const Order*>& orde
   std::vector<std::thread> hosts;  // each rank has a host of its own
   for (std::size_t r = 0; r < runners.size(); ++r)
     hosts.emplace_back([&, r] {
-      const int rounds = steps - machine.ranks()[r].program->prologue_steps;
-      runners[r]->run_prologue();
-      for (int s = 0; s < rounds; ++s) runners[r]->submit_round();
-      runners[r]->wait_for_round(rounds / 2);
+      runners[r]->run_once();
+      for (int s = 0; s < steps; ++s) runners[r]->submit_round();
+      runners[r]->wait_for_round(steps / 2);
       runners[r]->wait_idle();
-      runners[r]->run_drain();
     });
   for (std::thread& t : hosts) t.join();
 }

@@ -66,10 +66,9 @@ m0 scatter           @communication g.tied            > = g.tied/
    report                           loss_sum target_count norm2 applied lr_table
 )";
 
-/// (c) states and exact weights on the host; the update, clipped by the global norm, runs beside
-/// the next step's forward.
+/// (c) states and exact weights on the host; the update, clipped by the global norm, runs there,
+/// beside the next step's beginning.
 inline const char* const text_c = R"(
-prologue:
 m0 fetch_batch                      step              > x target
 m0 forward     embed                x w.tied          > h0
 m0 forward     b1                   h0 w.b1           > h1 b1.u b1.z
@@ -83,27 +82,6 @@ m0 backward    embed                x dh0             > + g.tied
    copy              @copy_out      norm2             > norm2'
    copy              @copy_out      target_count      > target_count'
    copy              @copy_out      loss_sum          > loss_sum'
-steady:
-m0 fetch_batch                      step              > x target
-   update      tied  @host          g.tied' norm2' target_count' applied lr_table > ~ m.tied' ~ w.tied'
-   copy              @copy_in       w.tied'           > w.tied
-m0 forward     embed                x w.tied          > h0
-   update      b1    @host          g.b1' norm2' target_count' applied lr_table > ~ m.b1' ~ w.b1'
-   copy              @copy_in       w.b1'             > w.b1
-m0 forward     b1                   h0 w.b1           > h1 b1.u b1.z
-   advance_applied   @host          norm2'            > ~ applied
-   report            @host          loss_sum' target_count' norm2' applied lr_table
-m0 loss        head                 h1 w.tied target  > dh1 = g.tied loss_sum target_count
-m0 backward    b1                   b1.u b1.z dh1 w.b1 > dh0 = g.b1
-   copy              @copy_out      g.b1              > = g.b1'
-m0 backward    embed                x dh0             > + g.tied
-   copy              @copy_out      g.tied            > = g.tied'
-   advance_step                                       > ~ step
-   grad_norm                        g.tied g.b1       > norm2
-   copy              @copy_out      norm2             > norm2'
-   copy              @copy_out      target_count      > target_count'
-   copy              @copy_out      loss_sum          > loss_sum'
-drain:
    update      tied  @host          g.tied' norm2' target_count' applied lr_table > ~ m.tied' ~ w.tied'
    copy              @copy_in       w.tied'           > w.tied
    update      b1    @host          g.b1' norm2' target_count' applied lr_table > ~ m.b1' ~ w.b1'
@@ -273,7 +251,6 @@ struct Example {
     Roles r{{}, role_of_rank};
     for (const char* t : texts)
       r.programs.push_back(parse(graph, momentum(), static_cast<int>(role_of_rank.size()), t));
-    for (StepProgram& p : r.programs) p.prologue_steps = p.prologue.empty() ? 0 : 1;
     return r;
   }
 };

@@ -24,7 +24,7 @@ inline StepProgram reduced_over(StepProgram p, int world) {
                                   none,
                                   none,
                                   Lane::communication,
-                                  {whole(p, static_cast<BufferId>(b), How::modify, 0)}});
+                                  {Use{static_cast<BufferId>(b), How::modify, 0}}});
   }
   return p;
 }

@@ -209,7 +209,7 @@ inline std::string difference(const Machine& machine, const Trained& want) {
       const Buffer& buffer = rank.program->buffers[b];
       if (!buffer.resident) continue;
       const auto it = want.residents.find(resident_of(buffer));
-      const View have = view(rank, whole(*rank.program, static_cast<BufferId>(b), How::read));
+      const View have = view(rank, Use{static_cast<BufferId>(b), How::read});
       if (it == want.residents.end()) return buffer.name + " is unknown";
       for (std::size_t e = 0; e < have.size; ++e)
         if (!(have[e] == it->second[e + static_cast<std::size_t>(buffer.layout.part(

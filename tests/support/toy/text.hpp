@@ -37,12 +37,10 @@ class TextProgram {
     std::vector<Instruction>* list = &p_.steady;
     for (std::string line; std::getline(in, line);) {
       if (line.find_first_not_of(' ') == std::string::npos) continue;
-      if (line == "prologue:")
-        list = &p_.prologue;
+      if (line == "once:")
+        list = &p_.once;
       else if (line == "steady:")
         list = &p_.steady;
-      else if (line == "drain:")
-        list = &p_.drain;
       else
         list->push_back(instruction(line));
     }
@@ -225,14 +223,7 @@ class TextProgram {
       else if (t == "~")
         how = How::modify;
       else if (t != "=") {
-        std::string name = t;
-        Range range{-1, -1};
-        if (const auto bracket = t.find('['); bracket != std::string::npos) {
-          name = t.substr(0, bracket);
-          range = {std::stoll(t.substr(bracket + 1)), std::stoll(t.substr(t.find(':') + 1))};
-        }
-        Use u = whole(p_, buffer(name, i.micro), how);
-        if (range.begin >= 0) u.range = range;
+        Use u{buffer(t, i.micro), how};
         const Buffer& b = p_.buffers[u.buffer];
         u.slot = slot_of(i, b, how);
         i.uses.push_back(u);
@@ -263,7 +254,7 @@ class TextProgram {
                                          .index = i.block,
                                          .micro = i.micro,
                                          .elements = s.tensor.elements()});
-      i.uses.push_back(whole(p_, b, How::overwrite, u.slot));
+      i.uses.push_back(Use{b, How::overwrite, u.slot});
     }
   }
 

@@ -112,7 +112,7 @@ plan::RunPlan adapter_plan(const std::string& precision) {
 }
 
 void check(const plan::RunPlan& plan, bool adapter) {
-  const plan::PlacedProgram& placed = plan.train[0];
+  const plan::PlacedProgram& placed = plan.role().train[0];
   const std::int64_t host_bytes =
       std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host));
   const bool on_host = placed.placement.peak_of(program::Space::host) > 0;

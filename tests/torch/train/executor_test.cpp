@@ -21,7 +21,7 @@ plan::PlacedProgram replaced(const plan::PlacedProgram& like, program::StepProgr
 }
 
 std::string problem_of(const plan::RunPlan& plan, const plan::PlacedProgram& placed) {
-  program::Reference reference{&plan.train[0].graph, plan.update,
+  program::Reference reference{&plan.role().train[0].graph, plan.update,
                                static_cast<int>(plan.batch.grad_accum_steps)};
   reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
   return program::check_program(placed.program, placed.placement, &reference);
@@ -35,13 +35,13 @@ TEST_CASE(
   for (const char* level : {"none", "full"}) {
     const auto plan = small_plan({.layers = 1, .activation_checkpoint = level});
     const auto want = SmallRun(plan).run(2);
-    const auto& steady = plan.train[0].program.steady;
+    const auto& steady = plan.role().train[0].program.steady;
     int refused = 0, differ = 0, equal = 0;
     for (std::size_t i = 0; i < steady.size(); ++i) {
       if (steady[i].op == program::Op::report) continue;  // only the host would miss it
-      auto p = plan.train[0].program;
+      auto p = plan.role().train[0].program;
       p.steady.erase(p.steady.begin() + static_cast<std::ptrdiff_t>(i));
-      const auto placed = replaced(plan.train[0], p);
+      const auto placed = replaced(plan.role().train[0], p);
       INFO(level << ": deleted instruction " << i << " " << program::name_of(steady[i].op));
       if (!problem_of(plan, placed).empty())
         ++refused;
@@ -51,9 +51,9 @@ TEST_CASE(
         FAIL("nobody noticed");
     }
     for (std::size_t i = 0; i + 1 < steady.size(); ++i) {
-      auto p = plan.train[0].program;
+      auto p = plan.role().train[0].program;
       std::swap(p.steady[i], p.steady[i + 1]);
-      const auto placed = replaced(plan.train[0], p);
+      const auto placed = replaced(plan.role().train[0], p);
       INFO(level << ": swapped instructions " << i << " " << program::name_of(steady[i].op)
                  << " and " << program::name_of(steady[i + 1].op));
       const bool sound = problem_of(plan, placed).empty();
@@ -78,9 +78,9 @@ TEST_CASE("bytes between two lives may hold anything: filled with NaN they chang
   for (const char* level : {"none", "selective", "mlp", "full"}) {
     const auto plan = small_plan({.dropout = 0.1, .activation_checkpoint = level});
     const auto want = SmallRun(plan).run(3);
-    auto sequential = plan.train[0].program;
+    auto sequential = plan.role().train[0].program;
     for (auto& i : sequential.steady) i.lane = program::Lane::compute;
-    const auto placed = replaced(plan.train[0], sequential);
+    const auto placed = replaced(plan.role().train[0], sequential);
     const auto lives = program::lifetimes(placed.program);
     SmallRun run(plan, &placed);
     std::size_t poisoned = 0;
@@ -197,13 +197,13 @@ TEST_CASE(
     "a gradient that is beyond bf16 when it leaves reaches no weight, though the norm of the exact "
     "ones is finite") {
   const auto plan = small_plan({.memory = "optimizer_offload: {where: cpu, gradients: bf16}"});
-  const plan::PlacedProgram& placed = plan.train[0];
+  const plan::PlacedProgram& placed = plan.role().train[0];
   const auto update =
       std::ranges::find(placed.program.steady, program::Op::update, &program::Instruction::op);
   REQUIRE(update != placed.program.steady.end());
   std::map<program::BufferId, std::vector<std::byte>> memory;
   for (const program::Use& u : update->uses)
-    memory[u.buffer].resize(static_cast<std::size_t>(u.range.end));
+    memory[u.buffer].resize(static_cast<std::size_t>(program::bytes_of(placed.program, u)));
   const auto address = [&](const program::Use& u) { return memory.at(u.buffer).data(); };
   const auto number = [&](program::Slot slot) -> double& {
     return *reinterpret_cast<double*>(address(program::use_of(*update, slot)));
@@ -235,16 +235,16 @@ TEST_CASE(
                                 .micro_batch_size = 4,
                                 .optimizer = in_backward,
                                 .memory = "activation_offload: cpu"});
-  const auto& steady = plan.train[0].program.steady;
+  const auto& steady = plan.role().train[0].program.steady;
   int deleted = 0;
   for (std::size_t i = 0; i < steady.size(); ++i) {
     if (steady[i].op != program::Op::copy && steady[i].op != program::Op::update &&
         steady[i].op != program::Op::grad_norm)
       continue;
-    auto p = plan.train[0].program;
+    auto p = plan.role().train[0].program;
     p.steady.erase(p.steady.begin() + static_cast<std::ptrdiff_t>(i));
     INFO("deleted instruction " << i << " " << program::name_of(steady[i].op));
-    CHECK(problem_of(plan, replaced(plan.train[0], p)) != "");
+    CHECK(problem_of(plan, replaced(plan.role().train[0], p)) != "");
     ++deleted;
   }
   CHECK(deleted > 30);
@@ -287,7 +287,7 @@ TEST_CASE(
       std::int64_t top = run.arena.bytes();
       const auto* bytes = reinterpret_cast<const unsigned char*>(run.arena.data());
       while (top > 0 && bytes[top - 1] == 0xFF) --top;
-      const std::int64_t peak = plan.train[0].placement.peak_of(program::Space::device);
+      const std::int64_t peak = plan.role().train[0].placement.peak_of(program::Space::device);
       CHECK(top <= peak);
       CHECK(top > peak - 256);
       tensor::reset_allocator_peak();

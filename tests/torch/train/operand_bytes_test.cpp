@@ -44,7 +44,7 @@ TEST_CASE("every buffer of a step is given to an operation whole") {
       running.executor->submit_step();
       running.executor->wait_idle();
       const auto bytes = running.executor->operand_bytes();
-      const auto& buffers = plan.train[0].program.buffers;
+      const auto& buffers = plan.role().train[0].program.buffers;
       REQUIRE(bytes.size() == buffers.size());
       for (std::size_t b = 0; b < buffers.size(); ++b) {
         CAPTURE(precision, level, buffers[b].name);

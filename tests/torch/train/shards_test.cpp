@@ -60,14 +60,14 @@ struct Rank {
         ranks(control ? execute::Ranks(control.get(), communicators(), &progress)
                       : execute::Ranks()),
         device(execute::open_device(plan)),
-        resident(plan.train.front(), device->residents(), plan.update.states, ranks) {
+        resident(plan.role().train.front(), device->residents(), plan.update.states, ranks) {
     std::memset(device->residents().data(), 0xFF,
                 static_cast<std::size_t>(device->residents().bytes()));
   }
 
   std::map<program::AxisSet, comm::Part> make_groups() const {
     std::map<program::AxisSet, comm::Part> made;
-    for (const program::AxisSet along : plan::rank_groups_of(plan))
+    for (const program::AxisSet along : plan::rank_groups_of(plan.program_set))
       made[along] = comm::make_part(*control, plan.mesh.peers(along, control->rank()),
                                     communicator->transport());
     return made;

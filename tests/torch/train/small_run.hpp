@@ -61,7 +61,7 @@ struct SmallRun {
   explicit SmallRun(const plan::RunPlan& p, const plan::PlacedProgram* variation = nullptr,
                     std::int64_t spare_bytes = 0)
       : plan(p),
-        programs{variation ? *variation : p.train[0]},
+        programs{variation ? *variation : p.role().train[0]},
         placed(programs[0]),
         arena(placed.placement.peak_of(program::Space::device) + spare_bytes),
         host(std::max<std::int64_t>(1, placed.placement.peak_of(program::Space::host))),

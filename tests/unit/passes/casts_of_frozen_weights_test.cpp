@@ -1,4 +1,4 @@
-// Weights that are cast to fp8 once a run: the prologue makes the copies, and steps read them.
+// Weights that are cast to fp8 once a run: the program makes the copies once, and steps read them.
 #include "passes/passes.hpp"
 #include "program/check.hpp"
 #include "program/time.hpp"
@@ -56,7 +56,7 @@ std::pair<int, int> uses_of_copies(const StepProgram& p, const std::vector<Instr
 
 }  // namespace
 
-TEST_CASE("the prologue casts frozen weights, and every step reads the copies") {
+TEST_CASE("frozen weights are cast once, and every step reads the copies") {
   for (const bool gpu : {false, true})
     for (const Fp8Scaling scaling : {Fp8Scaling::current, Fp8Scaling::delayed, Fp8Scaling::blocks})
       for (const std::string frozen : {"h.*", "h.0.*"}) {
@@ -67,9 +67,9 @@ TEST_CASE("the prologue casts frozen weights, and every step reads the copies") 
             CAPTURE(gpu, static_cast<int>(scaling), frozen, micro_steps, static_cast<int>(level));
             const StepProgram p = program_of(graph, micro_steps, level);
             CHECK(problem_of(graph, p, micro_steps) == "");
-            REQUIRE(p.prologue.size() == (frozen == "h.*" ? 4U : 2U));
-            for (const Instruction& i : p.prologue) CHECK(i.op == Op::cast_weights);
-            const auto [made, writing] = uses_of_copies(p, p.prologue);
+            REQUIRE(p.once.size() == (frozen == "h.*" ? 4U : 2U));
+            for (const Instruction& i : p.once) CHECK(i.op == Op::cast_weights);
+            const auto [made, writing] = uses_of_copies(p, p.once);
             CHECK(made == writing);
             CHECK(made == std::ranges::count_if(p.buffers, program::is_derived));
             const auto [read, changed] = uses_of_copies(p, p.steady);
@@ -86,7 +86,7 @@ TEST_CASE("copies are the last residents, and are made of weights alone") {
   CHECK(std::all_of(p.buffers.begin(), first, [](const Buffer& b) { return b.resident; }));
   const auto behind = std::ranges::find(first, p.buffers.end(), false, &Buffer::resident);
   CHECK(std::all_of(first, behind, program::is_derived));
-  for (const Instruction& i : p.prologue)
+  for (const Instruction& i : p.once)
     for (const Use& u : i.uses)
       if (u.how == program::How::read) CHECK(buffer_of(p, u).role == Role::parameter);
 }
@@ -113,19 +113,19 @@ TEST_CASE("copies that nobody makes, and those of other weights, are noticed") {
     return !problem_of(graph, p, 2).empty();
   };
   CHECK_FALSE(noticed([](StepProgram&) {}));
-  CHECK(noticed([](StepProgram& p) { p.prologue.clear(); }));
-  CHECK(noticed([](StepProgram& p) { p.prologue.erase(p.prologue.begin() + 1); }));
+  CHECK(noticed([](StepProgram& p) { p.once.clear(); }));
+  CHECK(noticed([](StepProgram& p) { p.once.erase(p.once.begin() + 1); }));
   CHECK(noticed([](StepProgram& p) {
-    std::swap(p.prologue[1].uses.back().buffer, p.prologue[3].uses.back().buffer);
+    std::swap(p.once[1].uses.back().buffer, p.once[3].uses.back().buffer);
   }));
   // made of another layer's weights
   CHECK(noticed([](StepProgram& p) {
-    std::swap(p.prologue[0].uses.front().buffer, p.prologue[2].uses.front().buffer);
+    std::swap(p.once[0].uses.front().buffer, p.once[2].uses.front().buffer);
   }));
   // a step reads that of another layer
   CHECK(noticed([](StepProgram& p) {
-    const program::BufferId mine = p.prologue[1].uses.back().buffer,
-                            other = p.prologue[3].uses.back().buffer;
+    const program::BufferId mine = p.once[1].uses.back().buffer,
+                            other = p.once[3].uses.back().buffer;
     for (Instruction& i : p.steady)
       for (Use& u : i.uses)
         if (u.buffer == mine) u.buffer = other;
@@ -141,7 +141,7 @@ TEST_CASE("an evaluation reads the copies of training") {
     const auto [read, changed] = uses_of_copies(p, p.steady);
     CHECK(read == 2 * 4 * 2);  // values and scale of each linear layer
     CHECK(changed == 0);
-    CHECK(p.prologue.size() == train.prologue.size());
+    CHECK(p.once.size() == train.once.size());
     for (std::size_t b = 0; b < train.buffers.size() && train.buffers[b].resident; ++b)
       CHECK(p.buffers[b].name == train.buffers[b].name);
     CHECK(std::ranges::none_of(p.buffers, [](const Buffer& b) {

@@ -88,10 +88,10 @@ TEST_CASE("only frozen weights that are cast once a run leave the device") {
 TEST_CASE("a group passes through the device when it is cast, and shares its bytes") {
   const ModelGraph graph = gpt2(true);
   const StepProgram all = before(graph), p = passes::frozen_weight_offload(all);
-  REQUIRE(p.prologue.size() == 2 * all.prologue.size());
+  REQUIRE(p.once.size() == 2 * all.once.size());
   Bytes largest = 0;
-  for (std::size_t k = 0; k < p.prologue.size(); k += 2) {
-    const Instruction &copy = p.prologue[k], &casts = p.prologue[k + 1];
+  for (std::size_t k = 0; k < p.once.size(); k += 2) {
+    const Instruction &copy = p.once[k], &casts = p.once[k + 1];
     REQUIRE(copy.op == Op::copy);
     REQUIRE(casts.op == Op::cast_weights);
     CHECK(buffer_of(p, copy.uses[0]).space == Space::host);
@@ -112,7 +112,7 @@ TEST_CASE("the peak of a run's beginning counts where a step takes less") {
   Bytes residents = 0, largest = 0;
   for (const Buffer& b : p.buffers)
     if (b.space == Space::device && b.resident) residents += b.bytes();
-  for (const Instruction& i : p.prologue)
+  for (const Instruction& i : p.once)
     if (i.op == Op::copy) largest = std::max(largest, buffer_of(p, i.uses[1]).bytes());
   CHECK(peak(p) >= residents + largest);
 }
@@ -122,7 +122,7 @@ TEST_CASE("weights that something else reads stay") {
   const ModelGraph another = gpt2(true, Fp8Scaling::current, "h.*", false);
   StepProgram p = passes::frozen_weight_offload(before(another));
   CHECK(resident_weights(p, Space::host) == 0);
-  CHECK(p.prologue.size() == before(another).prologue.size());
+  CHECK(p.once.size() == before(another).once.size());
   // a product that fell back to bf16 reads its weight in each step: 3 d^2
   const ModelGraph fallen =
       gpt2(true, Fp8Scaling::delayed, "h.*", true, {"h.0.attn.c_attn.weight"});
@@ -132,7 +132,7 @@ TEST_CASE("weights that something else reads stay") {
   // a step reads the first group for whatever reason
   const ModelGraph graph = gpt2(true);
   StepProgram reads = before(graph);
-  const Use first = reads.prologue[0].uses[0];
+  const Use first = reads.once[0].uses[0];
   REQUIRE(buffer_of(reads, first).role == Role::parameter);
   reads.steady.back().uses.push_back(first);
   p = passes::frozen_weight_offload(reads);
@@ -149,12 +149,11 @@ TEST_CASE("copies that are not made, and those of other weights, are noticed") {
     return !problem_of(graph, p).empty();
   };
   CHECK_FALSE(noticed([](StepProgram&) {}));
-  CHECK(noticed([](StepProgram& p) { p.prologue.erase(p.prologue.begin()); }));
-  CHECK(noticed([](StepProgram& p) {
-    std::swap(p.prologue[0].uses[0].buffer, p.prologue[4].uses[0].buffer);
-  }));
+  CHECK(noticed([](StepProgram& p) { p.once.erase(p.once.begin()); }));
+  CHECK(noticed(
+      [](StepProgram& p) { std::swap(p.once[0].uses[0].buffer, p.once[4].uses[0].buffer); }));
   // cast before it came
-  CHECK(noticed([](StepProgram& p) { std::swap(p.prologue[2], p.prologue[3]); }));
+  CHECK(noticed([](StepProgram& p) { std::swap(p.once[2], p.once[3]); }));
 }
 
 TEST_CASE("evaluation, and an optimizer on the host, go with it") {

@@ -196,17 +196,16 @@ TEST_CASE("a launch begins with the updates of the step before, and launches mea
           };
           CHECK(std::count_if(p.steady.begin(), p.steady.begin() + begin, is_host_update) ==
                 (in_backward ? static_cast<std::ptrdiff_t>(groups) - 2 : 0));
-          // one step is half done when the launches begin, and again when they end
-          StepProgram launches = p;
-          launches.prologue_steps = 1;
-          launches.prologue.assign(p.steady.begin(), p.steady.begin() + begin);
-          launches.drain.assign(p.steady.begin() + begin, p.steady.end());
-          std::rotate(launches.steady.begin(), launches.steady.begin() + begin,
-                      launches.steady.end());
           Training t{&graph, with_master(), in_backward ? 1 : 2, world};
           t.update_in_backward = in_backward;
-          CHECK(prove(launches, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) ==
-                "");
+          const PlacementOptions placement{.alignment = 8, .overlap = 1};
+          CHECK(prove(p, t, {.steps = 3, .placements = {placement}}) == "");
+          // at the same bytes, launch by launch
+          const Placement at = plan_memory(p, placement);
+          StepProgram launches = p;
+          std::rotate(launches.steady.begin(), launches.steady.begin() + begin,
+                      launches.steady.end());
+          CHECK(is_ordered(launches, at, derive_order(launches, at)));
         }
 }
 
@@ -631,14 +630,14 @@ TEST_CASE(
                          none,
                          none,
                          Lane::compute,
-                         {whole(again, i.uses[1].buffer, How::read, CopySlot::from),
-                          whole(again, twice, How::overwrite, CopySlot::to)}});
-    again.steady[k + 2].uses[0] = whole(again, twice, How::read, CopySlot::from);
+                         {Use{i.uses[1].buffer, How::read, CopySlot::from},
+                          Use{twice, How::overwrite, CopySlot::to}}});
+    again.steady[k + 2].uses[0] = Use{twice, How::read, CopySlot::from};
     CHECK(problem_of(again, asked).find("of the same type") != std::string::npos);
     REQUIRE(p.steady[k - 1].op == Op::grad_norm);
     std::swap(of_rounded.steady[k - 1], of_rounded.steady[k]);
     for (Use& u : of_rounded.steady[k].uses)
-      if (u.buffer == i.uses[0].buffer) u = whole(of_rounded, i.uses[1].buffer, u.how, u.slot);
+      if (u.buffer == i.uses[0].buffer) u = Use{i.uses[1].buffer, u.how, u.slot};
     CHECK(problem_of(of_rounded, asked) != "");
   }
 }

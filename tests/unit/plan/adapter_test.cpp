@@ -291,7 +291,7 @@ TEST_CASE("the base model is in memory once, in the type that is computed in, an
   recipe.model.adapter.type = options::AdapterType::lora;
   recipe.model.adapter.rank = 8;
   const plan::RunPlan run = planned(recipe, {});
-  const auto& placed = run.train.back();
+  const auto& placed = run.role().train.back();
   CHECK(placed.graph.without_gpu_kernel.empty());
   program::Bytes base = 0;
   for (const program::GroupSpec& g : placed.graph.groups)
@@ -306,7 +306,7 @@ TEST_CASE("the base model is in memory once, in the type that is computed in, an
     found += b.bytes();
   }
   CHECK(found == base);
-  for (const auto* programs : {&run.train, &run.evaluate})
+  for (const auto* programs : {&run.role().train, &run.role().evaluate})
     for (const program::Instruction& i : programs->back().program.steady)
       CHECK(i.op != program::Op::cast);
 }

@@ -31,7 +31,7 @@ plan::RunPlan planned(const std::string& more = "", const std::string& gpu = "")
 /// As if every instruction had been given exactly its buffers.
 plan::MeasuredMemory as_planned(const plan::RunPlan& p) {
   plan::MeasuredMemory m;
-  for (const auto& b : p.train.back().program.buffers) m.operand_bytes.push_back(b.bytes());
+  for (const auto& b : p.role().train.back().program.buffers) m.operand_bytes.push_back(b.bytes());
   m.arena_bytes = p.memory.arena_bytes;
   m.peak_bytes = m.arena_bytes + p.memory.library_bytes;
   m.process_bytes = m.peak_bytes + 12345;
@@ -75,7 +75,7 @@ TEST_CASE("a category that operations were given less of is seen") {
   const auto p = planned();
   auto measured = as_planned(p);
   for (std::size_t b = 0; b < measured.operand_bytes.size(); ++b)
-    if (p.train.back().program.buffers[b].role == program::Role::state)
+    if (p.role().train.back().program.buffers[b].role == program::Role::state)
       measured.operand_bytes[b] /= 2;
   for (const auto& r : plan::memory_anatomy(p, measured))
     if (r.name == "optimizer state") CHECK(r.measured < r.predicted);
@@ -89,7 +89,7 @@ TEST_CASE("arithmetic of operations: all of the step's FLOPs, backward twice for
     if (r.key.second == plan::Operations::contractions ||
         r.key.second == plan::Operations::attention)
       products += r.arithmetic.flops;
-  CHECK(std::abs(products / plan::step_flops(p.train.back()) - 1) < 1e-12);
+  CHECK(std::abs(products / plan::step_flops(p.role().train.back()) - 1) < 1e-12);
   const auto of = [&](plan::Direction d, plan::Operations o) {
     for (const auto& r : rows)
       if (r.key == plan::OperationKey{d, o}) return r.arithmetic;

@@ -155,7 +155,7 @@ TEST_CASE(
   slow_links.link_bytes_per_s = 1e9;
   in_fp8.knows_links = true;
   plan::decide(in_fp8, &slow_links, 1);
-  static_cast<plan::Programs&>(in_fp8) = plan::plan_programs(in_fp8);
+  in_fp8.program_set = plan::plan_program_set(in_fp8);
   CHECK(in_fp8.turns_kept > 0);
   CHECK(std::ranges::count(plan::exchanges_of(in_fp8), "largest scales of weights in fp8",
                            &plan::Exchange::name) == 1);
@@ -171,7 +171,7 @@ TEST_CASE(
     plan.budget_bytes = have;
     plan.knows_links = true;
     plan::decide(plan, &rates, 1);
-    static_cast<plan::Programs&>(plan) = plan::plan_programs(plan);
+    plan.program_set = plan::plan_program_set(plan);
     return plan;
   };
   const auto slow = with_links(1e9, 0), fast = with_links(1e15, 0),
@@ -190,7 +190,7 @@ TEST_CASE(
   CHECK(fast.turns_kept == 0);
   check_sentence("plan.choose_mode/zero3_fast_links",
                  line_with(all_of(fast.choices), "zero3 gathers"), Numbers::any);
-  CHECK(plan::plan_memory_budget(tight, tight).total_bytes() <=
+  CHECK(plan::plan_memory_budget(tight, tight.role()).total_bytes() <=
         unknown.memory.total_bytes() + (4 << 20));
   CHECK(tight.turns_kept > 0);
   CHECK(tight.turns_kept < slow.turns_kept);
@@ -227,7 +227,7 @@ TEST_CASE(
   // more than the check follows: it looks at fewer, in groups too
   plan::Draft many = nodes;
   many.mesh.world = 16;
-  CHECK_NOTHROW(plan::require_sound_programs(many, plan::plan_programs(many)));
+  CHECK_NOTHROW(plan::require_sound_programs(many, plan::plan_program_set(many)));
   // one rank: its shards are the whole
   CHECK(planned("mode: zero2, shard_ranks: 2").mode == ParallelMode::single);
   check_error("plan.choose_mode/no_groups", 78,

@@ -35,7 +35,7 @@ std::string said(const plan::RunPlan& plan) {
 
 std::int64_t residents_on_gpu(const plan::RunPlan& plan) {
   std::int64_t bytes = 0;
-  for (const auto& b : plan.train.front().program.buffers)
+  for (const auto& b : plan.role().train.front().program.buffers)
     if (b.resident && b.space == program::Space::device) bytes += b.bytes();
   return bytes;
 }

@@ -93,7 +93,7 @@ TEST_CASE(
       CAPTURE(model, level);
       const auto plan =
           plan_of("memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n", model);
-      const plan::PlacedProgram& placed = plan.train.back();
+      const plan::PlacedProgram& placed = plan.role().train.back();
       const auto expected = plan::expected_kernels(plan, placed.graph);
       const Launches seen = launches_of(placed);
       CHECK(expected.attention_forward == seen.attention);
@@ -119,7 +119,7 @@ TEST_CASE("what is claimed of a step of any decoder is what its program does") {
           plan_of("memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n", family.name);
       REQUIRE(plan.on_gpu);
       ++planned;
-      const plan::PlacedProgram& placed = plan.train.back();
+      const plan::PlacedProgram& placed = plan.role().train.back();
       const auto expected = plan::expected_kernels(plan, placed.graph);
       const Launches seen = launches_of(placed);
       CHECK(expected.attention_forward == seen.attention);
@@ -163,7 +163,7 @@ TEST_CASE(
         CAPTURE(model, level, frozen);
         const auto plan = plan_of(
             "memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n" + frozen, model);
-        const plan::PlacedProgram& placed = plan.train.back();
+        const plan::PlacedProgram& placed = plan.role().train.back();
         const auto expected = plan::expected_kernels(plan, placed.graph);
         const Launches seen = launches_of(placed);
         CHECK(expected.attention_forward == seen.attention);
@@ -174,7 +174,7 @@ TEST_CASE(
                                      "}\nprecision: bf16\noptimizer: {type: adamw}\n",
                                  model);
         CHECK(plan.memory.total_bytes() < all.memory.total_bytes());
-        CHECK(plan::step_flops(placed) <= plan::step_flops(all.train.back()));
+        CHECK(plan::step_flops(placed) <= plan::step_flops(all.role().train.back()));
       }
 }
 
@@ -182,7 +182,7 @@ TEST_CASE(
     "a head that computes rows with a target in turns does as many products as the batch takes "
     "turns") {
   const auto plan = plan_of("precision: bf16\n", "bert");
-  const auto& graph = plan.train.back().graph;
+  const auto& graph = plan.role().train.back().graph;
   // micro-steps, of two forward products and four backward
   const std::int64_t declared = plan::expected_kernels(plan, graph).matrix_products,
                      of_a_turn = 4 * 6;
@@ -196,9 +196,8 @@ TEST_CASE(
 }
 
 TEST_CASE("the exact weights that are claimed are those of the recipe") {
-  CHECK(
-      plan::expected_kernels(plan_of("", "gpt2"), plan_of("", "gpt2").train.back().graph).weights ==
-      "Fp32Weights");
+  CHECK(plan::expected_kernels(plan_of("", "gpt2"), plan_of("", "gpt2").role().train.back().graph)
+            .weights == "Fp32Weights");
   for (const auto& [precision, weights] : std::map<std::string, std::string>{
            {"{compute: bf16}", "SplitWeights"},
            {"{compute: bf16, master: fp32}", "MasterWeights"},
@@ -206,7 +205,7 @@ TEST_CASE("the exact weights that are claimed are those of the recipe") {
            {"{compute: bf16, master: none}", "Bf16Weights"},
            {"{compute: bf16, master: none, rounding: stochastic}", "StochasticWeights"}}) {
     const auto plan = plan_of("precision: " + precision + "\n", "gpt2");
-    CHECK(plan::expected_kernels(plan, plan.train.back().graph).weights == weights);
+    CHECK(plan::expected_kernels(plan, plan.role().train.back().graph).weights == weights);
   }
 }
 
@@ -221,8 +220,8 @@ TEST_CASE(
       const std::string more = "memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n";
       const auto plan = plan_of(more + "run: {deterministic: true}\n", model),
                  math = plan_of(more, model, batch, {"math"});
-      const auto fused = plan::expected_kernels(plan, plan.train.back().graph),
-                 written = plan::expected_kernels(math, math.train.back().graph);
+      const auto fused = plan::expected_kernels(plan, plan.role().train.back().graph),
+                 written = plan::expected_kernels(math, math.role().train.back().graph);
       CHECK(written.attention == AttentionKind::math);
       CHECK(written.attention_forward == 0);
       CHECK(written.attention_backward == 0);
@@ -279,15 +278,15 @@ TEST_CASE(
         "{global_batch_size: 32, micro_batch_size: 32}\n";
     const auto plan = plan_of(whole, model, "");
     std::int64_t runs = 0, updates = 0;
-    const auto& steady = plan.train.back().program.steady;
+    const auto& steady = plan.role().train.back().program.steady;
     for (std::size_t k = 0; k < steady.size(); ++k) {
       updates += steady[k].op == program::Op::update;
       runs += steady[k].op == program::Op::update && steady[k - 1].op != program::Op::update;
     }
     CAPTURE(model, updates);
-    CHECK(plan::expected_kernels(plan, plan.train.back().graph).update_launches == runs);
+    CHECK(plan::expected_kernels(plan, plan.role().train.back().graph).update_launches == runs);
     CHECK(runs > 3);
-    CHECK(plan::expected_kernels(plan_of("", model), plan_of("", model).train.back().graph)
+    CHECK(plan::expected_kernels(plan_of("", model), plan_of("", model).role().train.back().graph)
               .update_launches == 0);
   }
 }
@@ -297,8 +296,8 @@ TEST_CASE("most of what a step copies to the host is claimed from the recipe, an
     for (const std::string level : {"none", "selective", "mlp"}) {
       const auto plan = plan_of(
           "memory: {activation_offload: cpu, activation_checkpoint: " + level + "}\n", model);
-      const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
-      const std::int64_t copied = plan::offloaded_bytes(plan.train.back().program);
+      const auto expected = plan::expected_kernels(plan, plan.role().train.back().graph);
+      const std::int64_t copied = plan::offloaded_bytes(plan.role().train.back().program);
       CAPTURE(model, level, copied);
       CHECK(expected.offloaded_bytes <= copied);
       CHECK(expected.offloaded_bytes > copied / 3);
@@ -344,7 +343,7 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
     for (const std::string level : {"none", "selective", "mlp", "full", "[full, mlp, none]"}) {
       CAPTURE(model, level);
       const auto plan = plan_of("memory: {activation_checkpoint: " + level + "}\n" + fp8, model);
-      const plan::PlacedProgram& placed = plan.train.back();
+      const plan::PlacedProgram& placed = plan.role().train.back();
       const auto expected = plan::expected_kernels(plan, placed.graph);
       CHECK(plan.on_gpu);
       // four linear layers in each of three, three products each, in four micro-steps
@@ -361,7 +360,7 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
                                   "freeze: true}]}\n" +
                                   fp8,
                               "gpt2");
-    const plan::PlacedProgram& placed = plan.train.back();
+    const plan::PlacedProgram& placed = plan.role().train.back();
     const auto expected = plan::expected_kernels(plan, placed.graph);
     CHECK(expected.fp8_products == 3 * 4 * 2 * 4);
     CHECK(expected.fp8_casts == casts_of(placed));
@@ -370,10 +369,10 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
   const auto inner = plan_of(
       "precision: {compute: bf16, products: fp8, small_products: fp8, first_last: compute}\n",
       "gpt2");
-  CHECK(plan::expected_kernels(inner, inner.train.back().graph).fp8_products == 4 * 3 * 4);
+  CHECK(plan::expected_kernels(inner, inner.role().train.back().graph).fp8_products == 4 * 3 * 4);
   const auto without = plan_of("precision: bf16\n", "gpt2");
-  CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_products == 0);
-  CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_casts == 0);
+  CHECK(plan::expected_kernels(without, without.role().train.back().graph).fp8_products == 0);
+  CHECK(plan::expected_kernels(without, without.role().train.back().graph).fp8_casts == 0);
 }
 
 TEST_CASE("casts before gathers are claimed of the parts that each rank has") {
@@ -383,7 +382,7 @@ TEST_CASE("casts before gathers are claimed of the parts that each rank has") {
         plan_of(zero3 + "precision: {compute: bf16, products: fp8, small_products: fp8, scaling: " +
                     scaling + "}\n",
                 "gpt2");
-    const plan::PlacedProgram& placed = plan.train.back();
+    const plan::PlacedProgram& placed = plan.role().train.back();
     // queries, keys and values are three quarters of attention's weights: the first rank has a part
     // of them alone; the MLP's two are equal
     const auto casts_of_rank = [&](int rank) {
@@ -396,7 +395,8 @@ TEST_CASE("casts before gathers are claimed of the parts that each rank has") {
   const auto blocks = plan_of(
       zero3 + "precision: {compute: bf16, products: fp8, small_products: fp8, scaling: blocks}\n",
       "gpt2");
-  for (const program::GroupSpec& group : blocks.train.back().graph.groups) CHECK_FALSE(group.fp8);
+  for (const program::GroupSpec& group : blocks.role().train.back().graph.groups)
+    CHECK_FALSE(group.fp8);
 }
 
 TEST_CASE("casts with scales of blocks are claimed as what the program does") {
@@ -406,7 +406,7 @@ TEST_CASE("casts with scales of blocks are claimed as what the program does") {
     for (const std::string level : {"none", "selective", "full"}) {
       INFO(model << " " << level);
       const auto plan = plan_of("memory: {activation_checkpoint: " + level + "}\n" + fp8, model);
-      const plan::PlacedProgram& placed = plan.train.back();
+      const plan::PlacedProgram& placed = plan.role().train.back();
       const auto expected = plan::expected_kernels(plan, placed.graph);
       CHECK(expected.fp8_blocks);
       CHECK(expected.fp8_products > 0);
@@ -423,13 +423,13 @@ TEST_CASE("products that have fallen back are claimed in the model's type") {
     const auto all = plan_of(more, "gpt2"),
                some = plan_of(more, "gpt2", batch, {},
                               {"h.0.attn.c_attn.weight", "h.2.mlp.c_proj.weight"});
-    const plan::PlacedProgram& placed = some.train.back();
+    const plan::PlacedProgram& placed = some.role().train.back();
     const auto expected = plan::expected_kernels(some, placed.graph);
     CHECK(expected.fp8_products == (3 * 4 - 2) * 3 * 4);
     CHECK(expected.fp8_casts == casts_of(placed));
     CHECK(expected.matrix_products == launches_of(placed).products);
     CHECK(expected.matrix_products ==
-          plan::expected_kernels(all, all.train.back().graph).matrix_products);
+          plan::expected_kernels(all, all.role().train.back().graph).matrix_products);
   }
 }
 

@@ -163,9 +163,8 @@ TEST_CASE("an exchange of other slots, or among other ranks, is found") {
       own.steady.erase(own.steady.begin() + static_cast<std::ptrdiff_t>(k));
       for (std::size_t thing = 0; thing + 1 < i.uses.size(); thing += 2) {
         program::Instruction copy{.op = Op::copy, .micro = i.micro};
-        copy.uses = {
-            program::whole(p, i.uses[thing].buffer, How::read, program::CopySlot::from),
-            program::whole(p, i.uses[thing + 1].buffer, How::overwrite, program::CopySlot::to)};
+        copy.uses = {program::Use{i.uses[thing].buffer, How::read, program::CopySlot::from},
+                     program::Use{i.uses[thing + 1].buffer, How::overwrite, program::CopySlot::to}};
         own.steady.insert(own.steady.begin() + static_cast<std::ptrdiff_t>(k + thing / 2),
                           std::move(copy));
       }

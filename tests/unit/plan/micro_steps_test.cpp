@@ -24,7 +24,7 @@ plan::RunPlan planned(const std::string& more, std::int64_t micro_steps, std::in
   f.offload_folder = {{"/scratch", std::int64_t{1} << 40, 1e9}};
   f.data = {true, true, 100000, 100, 0, {}, ""};
   return plan::make_run_plan(recipe::parse_recipe(text + more, "test").recipe, f,
-                             {.gpu = "h200", .rank = 0, .every_micro_step = every_micro_step});
+                             {.gpu = "h200", .every_micro_step = every_micro_step});
 }
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
@@ -47,7 +47,7 @@ TEST_CASE("a plan that leaves out micro-steps has the numbers of the whole step"
   CAPTURE(c.more);
   const auto some = planned(c.more, c.micro_steps, c.ranks, false),
              all = planned(c.more, c.micro_steps, c.ranks, true);
-  const auto &p = some.train.back().program, &q = all.train.back().program;
+  const auto &p = some.role().train.back().program, &q = all.role().train.back().program;
   REQUIRE(p.repeats > 0);
   REQUIRE(q.repeats == 0);
   CHECK(p.steady.size() < q.steady.size());
@@ -57,7 +57,8 @@ TEST_CASE("a plan that leaves out micro-steps has the numbers of the whole step"
   CHECK(some.memory.total_bytes() == all.memory.total_bytes());
   CHECK(some.memory.host_bytes == all.memory.host_bytes);
   CHECK(some.memory.categories == all.memory.categories);
-  CHECK(close(plan::step_flops(some.train.back()), plan::step_flops(all.train.back())));
+  CHECK(
+      close(plan::step_flops(some.role().train.back()), plan::step_flops(all.role().train.back())));
   CHECK(plan::offloaded_bytes(p) == plan::offloaded_bytes(q));
   CHECK(plan::parameter_copies(p).in == plan::parameter_copies(q).in);
   CHECK(plan::optimizer_copies(p).gradients_out == plan::optimizer_copies(q).gradients_out);
@@ -75,7 +76,7 @@ TEST_CASE("a plan that leaves out micro-steps has the numbers of the whole step"
 }
 
 TEST_CASE("steps of usual length are planned whole") {
-  CHECK(planned("", 64, 1, false).train.back().program.repeats == 0);
+  CHECK(planned("", 64, 1, false).role().train.back().program.repeats == 0);
 }
 
 }  // namespace micro_steps_test

@@ -37,23 +37,23 @@ TEST_CASE(
         recipe.batch.micro_batch_size = {2};  // which four ranks have one of
         const auto plan = planned(recipe, {std::int64_t{16} << 30, "h200", {}, 0});
         CAPTURE(precision, parallel, offload);
-        const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
-        const auto copies = plan::optimizer_copies(plan.train.back().program);
+        const auto expected = plan::expected_kernels(plan, plan.role().train.back().graph);
+        const auto copies = plan::optimizer_copies(plan.role().train.back().program);
         CHECK(expected.gradients_out_bytes == copies.gradients_out);
         CHECK(expected.weights_back_bytes == copies.weights_back);
-        CHECK(expected.host_updates == std::ranges::count(plan.train.back().program.steady,
+        CHECK(expected.host_updates == std::ranges::count(plan.role().train.back().program.steady,
                                                           program::Op::update,
                                                           &program::Instruction::op));
         CHECK(expected.host_updates > 10);
-        CHECK(expected.gradients_rounded == std::ranges::count(plan.train.back().program.steady,
-                                                               program::Op::cast,
-                                                               &program::Instruction::op));
+        CHECK(expected.gradients_rounded ==
+              std::ranges::count(plan.role().train.back().program.steady, program::Op::cast,
+                                 &program::Instruction::op));
         CHECK(expected.gradients_rounded == (offload == "cpu" ? 0 : expected.host_updates));
         CHECK(expected.update_launches == 0);
-        CHECK(plan::offloaded_bytes(plan.train.back().program) == 0);
+        CHECK(plan::offloaded_bytes(plan.role().train.back().program) == 0);
       }
   const auto plain = plan_of("", "optimizer_offload: none");
-  CHECK(plan::expected_kernels(plain, plain.train.back().graph).host_updates == 0);
+  CHECK(plan::expected_kernels(plain, plain.role().train.back().graph).host_updates == 0);
   CHECK(plain.memory.on_host.empty());
 }
 
@@ -64,7 +64,7 @@ TEST_CASE(
              plan = plan_of("precision: bf16\n"),
              shards = plan_of("precision: bf16\nparallel: {mode: zero1, world_size: 2}\n");
   std::int64_t elements = 0;
-  for (const auto& g : plan.train.back().graph.groups) elements += g.elements;
+  for (const auto& g : plan.role().train.back().graph.groups) elements += g.elements;
   CHECK(on_host(plan, "optimizer state on the host") == 8 * elements);
   CHECK(on_host(plan, "master weights on the host") == 2 * elements);
   CHECK(on_host(plan, "weights on the host") == 2 * elements);
@@ -159,13 +159,13 @@ TEST_CASE("what is claimed holds wherever the parts of an optimizer are") {
        {"{where: disk}", "{where: cpu, share: 0.4}", "{where: disk, share: 0.4}",
         "{where: cpu+disk, host_budget: 2000 MiB}"}) {
     const auto plan = here("optimizer_offload: " + offload);
-    const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
-    const auto copies = plan::optimizer_copies(plan.train.back().program);
+    const auto expected = plan::expected_kernels(plan, plan.role().train.back().graph);
+    const auto copies = plan::optimizer_copies(plan.role().train.back().program);
     CAPTURE(offload, plan.groups_on_device, plan.groups_on_disk);
     CHECK(expected.gradients_out_bytes == copies.gradients_out);
     CHECK(expected.weights_back_bytes == copies.weights_back);
     CHECK(expected.host_updates ==
-          std::ranges::count_if(plan.train.back().program.steady, [](const auto& i) {
+          std::ranges::count_if(plan.role().train.back().program.steady, [](const auto& i) {
             return i.op == program::Op::update && i.lane == program::Lane::host;
           }));
     CHECK(expected.updates_stay == (plan.groups_on_device > 0));
@@ -193,7 +193,7 @@ TEST_CASE("of cpu+disk the host's memory decides what is on the disk: as little 
     CHECK(split.groups_on_disk < before);
     CHECK((k == 4) == (split.groups_on_disk == 0));
     CHECK((split.memory.disk_bytes > 0) == (split.groups_on_disk > 0));
-    const auto locations = plan::optimizer_locations(split, split.train.back().graph.groups);
+    const auto locations = plan::optimizer_locations(split, split.role().train.back().graph.groups);
     CHECK(std::ranges::count(locations, passes::OptimizerLocation::disk) == split.groups_on_disk);
     const auto together = std::ranges::adjacent_find(locations, [](auto a, auto b) {
       return a == passes::OptimizerLocation::disk && b == passes::OptimizerLocation::disk;
@@ -234,7 +234,7 @@ TEST_CASE("a step's time has the disk's in it, and a faster disk takes less") {
   const auto slow = here("optimizer_offload: disk", std::int64_t{16} << 30, 1e9),
              fast = here("optimizer_offload: disk", std::int64_t{16} << 30, 4e9),
              cpu = here("optimizer_offload: cpu");
-  const auto copies = plan::optimizer_copies(slow.train.back().program);
+  const auto copies = plan::optimizer_copies(slow.role().train.back().program);
   const double busy = slow.time->busy_s[static_cast<std::size_t>(program::Lane::disk)];
   CHECK(std::abs(busy / (static_cast<double>(copies.disk.from + copies.disk.to) / 1e9) - 1) < 0.01);
   CHECK(slow.time->step_s > busy * (1 - 1e-9));
@@ -257,7 +257,7 @@ TEST_CASE(
     CHECK(plan.memory.total_bytes() <=
           exact.memory.total_bytes() + exact.memory.total_bytes() / 50);
     const auto out = [](const plan::RunPlan& p) {
-      return plan::optimizer_copies(p.train.back().program).gradients_out;
+      return plan::optimizer_copies(p.role().train.back().program).gradients_out;
     };
     CHECK(out(plan) * 2 == out(exact));
   }
@@ -279,10 +279,10 @@ TEST_CASE(
   };
   CHECK(split("bf16") < split("fp32"));
   const auto shared = here("optimizer_offload: {where: cpu, gradients: bf16, share: 0.4}");
-  const auto expected = plan::expected_kernels(shared, shared.train.back().graph);
+  const auto expected = plan::expected_kernels(shared, shared.role().train.back().graph);
   CHECK(expected.gradients_rounded == expected.host_updates);
   CHECK(expected.gradients_out_bytes ==
-        plan::optimizer_copies(shared.train.back().program).gradients_out);
+        plan::optimizer_copies(shared.role().train.back().program).gradients_out);
 }
 
 TEST_CASE("a machine that would hold rounded gradients and not exact ones is told so") {
@@ -331,7 +331,7 @@ TEST_CASE("share: auto leaves on the GPU what is fastest and fits") {
       "optimizer_offload: {where: cpu, share: auto}, budget: " + std::to_string(between) + " B");
   CHECK(half.memory.total_bytes() <= between);
   CHECK(half.groups_on_device > 0);
-  CHECK(half.groups_on_device < static_cast<int>(half.train.back().graph.groups.size()));
+  CHECK(half.groups_on_device < static_cast<int>(half.role().train.back().graph.groups.size()));
   CHECK(half.time->step_s < none.time->step_s);
   // The same once more from what was resolved.
   const auto again = here("optimizer_offload: {where: cpu, share: " +

@@ -139,8 +139,8 @@ TEST_CASE("modules compute in fp16, and evaluations in another type, where buffe
   }();
   const auto plan = plan::make_run_plan(recipe, facts);
   CHECK(plan.compute == DType::f16);
-  REQUIRE(!plan.evaluate.empty());
-  CHECK(plan.evaluate.back().graph.compute == DType::bf16);
+  REQUIRE(!plan.role().evaluate.empty());
+  CHECK(plan.role().evaluate.back().graph.compute == DType::bf16);
   facts.model_shapes[0].modules[1].changing = {"mean"};
   const auto error = refusal(ExitCode::invalid_recipe, [&] { plan::make_run_plan(recipe, facts); });
   CHECK(error.find("eval.precision") != std::string::npos);
@@ -159,7 +159,7 @@ TEST_CASE("selective recomputation computes modules again that are named cheap")
   // one graph is alive from forward on, the other in backward alone
   CHECK(bytes_of(plan, "modules' own tensors") ==
         bytes_of(plan::make_run_plan(recipe_of(), facts), "modules' own tensors"));
-  const auto& steady = plan.train.back().program.steady;
+  const auto& steady = plan.role().train.back().program.steady;
   CHECK(std::ranges::count(steady, program::Op::recompute, &program::Instruction::op) == 1 * 2);
   facts.model_shapes[0].modules[0].changing = {"mean"};  // not computed again
   CHECK_NOTHROW(plan::make_run_plan(selective, facts));

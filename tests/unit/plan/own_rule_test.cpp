@@ -66,17 +66,18 @@ TEST_CASE("a rule has memory of the plan for the weights that it is given at onc
   const auto plain = plan_of("adamw"), tensors = plan_of("tensors"), numbers = plan_of("numbers");
   CHECK(tensors.on_gpu);
   CHECK(bytes_of(plain, "optimizer's own tensors") == 0);
-  const auto memory = plan::own_rule_memory(tensors, tensors.train.back().graph);
+  const auto memory = plan::own_rule_memory(tensors, tensors.role());
   CHECK(memory.elements == 2 * mib);
   CHECK(memory.staged_bytes >= 4 * 4 * memory.elements);
   CHECK(memory.rule_bytes >= 32 * memory.elements);
   CHECK(bytes_of(tensors, "optimizer's own tensors") == memory.total());
   CHECK(tensors.memory.library_bytes == plain.memory.library_bytes + memory.total());
   // the host's memory holds what a rule over numbers allocates
-  CHECK(plan::own_rule_memory(numbers, numbers.train.back().graph).rule_bytes == 0);
+  CHECK(plan::own_rule_memory(numbers, numbers.role()).rule_bytes == 0);
   CHECK(bytes_of(numbers, "optimizer's own tensors") >= 3 * 4 * 2 * mib);
   CHECK(notes(numbers, "UpdateTensors"));
-  CHECK(plan::expected_kernels(tensors, tensors.train.back().graph).update == "own_stage_kernel");
+  CHECK(plan::expected_kernels(tensors, tensors.role().train.back().graph).update ==
+        "own_stage_kernel");
 }
 
 TEST_CASE("what was measured of a rule is planned for, and decides how steps are launched") {
@@ -84,7 +85,7 @@ TEST_CASE("what was measured of a rule is planned for, and decides how steps are
   facts::Facts facts = facts_of();
   facts.own_rule = {.bytes_per_element = 12, .seconds_per_element = 1e-10};
   const auto measured = plan_of("tensors", "", facts);
-  const auto memory = plan::own_rule_memory(measured, measured.train.back().graph);
+  const auto memory = plan::own_rule_memory(measured, measured.role());
   CHECK(memory.rule_bytes >= 12 * memory.elements);
   CHECK(memory.rule_bytes < 16 * memory.elements);
   CHECK(measured.rates->update.element_s > 1e-10);

@@ -35,14 +35,14 @@ plan::RunPlan small(const std::string& more, const std::string& gpu = "") {
 
 std::int64_t bytes_of(const plan::RunPlan& plan, Role role) {
   std::int64_t bytes = 0;
-  for (const auto& b : plan.train.back().program.buffers)
+  for (const auto& b : plan.role().train.back().program.buffers)
     if (b.role == role && b.resident) bytes += b.bytes();
   return bytes;
 }
 
 std::int64_t elements_of(const plan::RunPlan& plan, bool trained) {
   std::int64_t n = 0;
-  for (const auto& g : plan.train.back().graph.groups)
+  for (const auto& g : plan.role().train.back().graph.groups)
     if (g.training.trained == trained) n += g.elements;
   return n;
 }
@@ -75,9 +75,10 @@ TEST_CASE(
         const bool keeps_nothing = type == "sgd" && precision == "fp32";
         if (keeps_nothing && more.find("optimizer_offload") != std::string::npos) continue;
         const auto plan = small(lines + optimizer(type)), all = small(lines + optimizer(type, ""));
-        for (const auto& b : plan.train.back().program.buffers)
+        for (const auto& b : plan.role().train.back().program.buffers)
           if (b.role == Role::gradient || program::is_optimizer_state(b.role))
-            CHECK(plan.train.back()
+            CHECK(plan.role()
+                      .train.back()
                       .graph.groups.at(static_cast<std::size_t>(b.index))
                       .training.trained);
         const double share = static_cast<double>(elements_of(plan, true)) /
@@ -101,10 +102,12 @@ TEST_CASE("an average of the weights takes four bytes of what is trained, and is
       CHECK(bytes_of(plan, Role::state) - bytes_of(without, Role::state) ==
             4 * elements_of(plan, true));
       std::int64_t read = 0;
-      for (const auto& i : plan.evaluate.back().program.steady)
+      for (const auto& i : plan.role().evaluate.back().program.steady)
         for (const auto& u : i.uses)
-          read += plan.evaluate.back().program.buffers[static_cast<std::size_t>(u.buffer)].role ==
-                  Role::state;
+          read += plan.role()
+                      .evaluate.back()
+                      .program.buffers[static_cast<std::size_t>(u.buffer)]
+                      .role == Role::state;
       CHECK((read > 0) == (weights == "average"));
     }
 }

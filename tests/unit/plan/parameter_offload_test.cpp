@@ -27,7 +27,7 @@ std::int64_t category(const plan::RunPlan& plan, const std::string& name) {
 
 std::int64_t elements_of(const plan::RunPlan& plan) {
   std::int64_t elements = 0;
-  for (const auto& g : plan.train.back().graph.groups) elements += g.elements;
+  for (const auto& g : plan.role().train.back().graph.groups) elements += g.elements;
   return elements;
 }
 
@@ -35,8 +35,8 @@ const std::string away = "parameter_offload: cpu";
 
 /// What a step copies of weights, which is what is claimed, at least; no update gives weights back.
 plan::ParameterCopies copies_claimed(const plan::RunPlan& plan) {
-  const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
-  const auto copies = plan::parameter_copies(plan.train.back().program);
+  const auto expected = plan::expected_kernels(plan, plan.role().train.back().graph);
+  const auto copies = plan::parameter_copies(plan.role().train.back().program);
   CHECK(expected.parameters_in_bytes > 0);
   CHECK(expected.parameters_in_bytes <= copies.in);
   CHECK(expected.parameters_out_bytes == copies.out);
@@ -56,7 +56,7 @@ TEST_CASE(
   CHECK(on_host(both, "weights on the host") == 2 * elements);
   CHECK(category(here, "weights") == 2 * elements);
   std::vector<std::int64_t> sizes;
-  for (const auto& g : plan.train.back().graph.groups) sizes.push_back(2 * g.elements);
+  for (const auto& g : plan.role().train.back().graph.groups) sizes.push_back(2 * g.elements);
   std::ranges::sort(sizes, std::greater<>());
   CHECK(category(plan, "weights") <= sizes[0] + sizes[1] + sizes[2]);  // of 26
   CHECK(here.memory.arena_bytes - plan.memory.arena_bytes > elements);
@@ -81,11 +81,11 @@ TEST_CASE(
         CAPTURE(precision, mode, updates_on_host);
         const auto copies = copies_claimed(plan);
         CHECK((copies.out > 0) == !updates_on_host);
-        CHECK(plan::optimizer_copies(plan.train.back().program).weights_back == 0);
+        CHECK(plan::optimizer_copies(plan.role().train.back().program).weights_back == 0);
       }
   const auto plain = plan_of("activation_checkpoint: none");
-  CHECK(plan::expected_kernels(plain, plain.train.back().graph).parameters_in_bytes == 0);
-  CHECK(plan::parameter_copies(plain.train.back().program).in == 0);
+  CHECK(plan::expected_kernels(plain, plain.role().train.back().graph).parameters_in_bytes == 0);
+  CHECK(plan::parameter_copies(plain.role().train.back().program).in == 0);
 }
 
 TEST_CASE("what is claimed holds wherever the optimizer and weights are") {
@@ -100,11 +100,11 @@ TEST_CASE("what is claimed holds wherever the optimizer and weights are") {
         CAPTURE(weights, mode, offload);
         const auto copies = copies_claimed(plan);
         CHECK((copies.out > 0) == (offload == "none" || plan.groups_on_device > 0));
-        CHECK(plan::expected_kernels(plan, plan.train.back().graph).weights_on_disk ==
+        CHECK(plan::expected_kernels(plan, plan.role().train.back().graph).weights_on_disk ==
               (weights == "disk"));
         CHECK((copies.disk.from > 0) == (weights == "disk"));
         CHECK((copies.disk.to > 0) == (weights == "disk"));
-        CHECK((plan::optimizer_copies(plan.train.back().program).disk.to > 0) ==
+        CHECK((plan::optimizer_copies(plan.role().train.back().program).disk.to > 0) ==
               (offload.find("disk") != std::string::npos));
       }
 }
@@ -127,7 +127,7 @@ TEST_CASE(
   CHECK(far.memory.host_bytes > disk.memory.host_bytes);
   CHECK(category(disk, "weights") == category(host, "weights"));
   CHECK(plan::describe(disk, false).find("in /scratch") != std::string::npos);
-  const auto copies = plan::parameter_copies(disk.train.back().program);
+  const auto copies = plan::parameter_copies(disk.role().train.back().program);
   CHECK(copies.disk.from == copies.in);
   CHECK(copies.disk.to == copies.out);
   const auto timed = [&](const std::string& memory) {
@@ -179,9 +179,12 @@ TEST_CASE(
   };
   const auto frozen = [](const plan::RunPlan& plan, program::Space space) {
     std::int64_t bytes = 0;
-    for (const auto& b : plan.train.back().program.buffers)
+    for (const auto& b : plan.role().train.back().program.buffers)
       if (b.resident && b.role == program::Role::parameter && b.space == space &&
-          !plan.train.back().graph.groups[static_cast<std::size_t>(b.index)].training.trained)
+          !plan.role()
+               .train.back()
+               .graph.groups[static_cast<std::size_t>(b.index)]
+               .training.trained)
         bytes += b.bytes();
     return bytes;
   };
@@ -197,8 +200,8 @@ TEST_CASE(
                      stay = frozen(small, program::Space::device);
   CHECK(more <= stay);
   CHECK(more > stay / 10 * 9);
-  CHECK(plan::parameter_copies(small.train.back().program).in <
-        plan::parameter_copies(large.train.back().program).in);
+  CHECK(plan::parameter_copies(small.role().train.back().program).in <
+        plan::parameter_copies(large.role().train.back().program).in);
 }
 
 }  // namespace parameter_offload_test

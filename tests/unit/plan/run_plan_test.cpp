@@ -126,17 +126,17 @@ TEST_CASE(
     const auto plain = plan::make_run_plan(recipe_of(precision), some_facts()),
                other = plan::make_run_plan(
                    recipe_of(precision + "eval: {precision: " + evaluation + "}"), some_facts());
-    const auto &train = other.train.back(), &evaluate = other.evaluate.back();
+    const auto &train = other.role().train.back(), &evaluate = other.role().evaluate.back();
     CHECK(evaluate.graph.compute == type);
     CHECK(evaluate.graph.stored == train.graph.compute);
-    CHECK(program::print(train.program) == program::print(plain.train.back().program));
-    CHECK(train.placement.base == plain.train.back().placement.base);
+    CHECK(program::print(train.program) == program::print(plain.role().train.back().program));
+    CHECK(train.placement.base == plain.role().train.back().placement.base);
     const auto casts = std::ranges::count_if(
         evaluate.program.steady,
         [](const program::Instruction& i) { return i.op == program::Op::cast; });
     CHECK(casts >= static_cast<std::ptrdiff_t>(train.graph.groups.size()));
     CHECK(std::ranges::none_of(
-        plain.evaluate.back().program.steady,
+        plain.role().evaluate.back().program.steady,
         [](const program::Instruction& i) { return i.op == program::Op::cast; }));
     CHECK(plan::describe(other, false).find("\n  evaluation ") != std::string::npos);
     CHECK(plan::describe(plain, false).find("\n  evaluation ") == std::string::npos);
@@ -147,15 +147,15 @@ TEST_CASE(
   }
   const plan::PlanOptions gpu{"h200"};  // a CPU's head keeps logits in both types
   const auto values = [](const plan::RunPlan& p) {
-    const auto peak = program::peak_use(p.evaluate.back().program);
+    const auto peak = program::peak_use(p.role().evaluate.back().program);
     return static_cast<double>(peak.of(program::Role::value) + peak.of(program::Role::scratch));
   };
   const auto exact = plan::make_run_plan(recipe_of(""), some_facts(), gpu);
   for (const char* precision : {"bf16", "fp16"}) {
     const auto half = plan::make_run_plan(
         recipe_of(std::string("eval: {precision: ") + precision + "}"), some_facts(), gpu);
-    CHECK(half.evaluate.back().placement.peak_of(program::Space::device) <
-          exact.evaluate.back().placement.peak_of(program::Space::device));
+    CHECK(half.role().evaluate.back().placement.peak_of(program::Space::device) <
+          exact.role().evaluate.back().placement.peak_of(program::Space::device));
     CHECK(values(half) < 0.6 * values(exact));
   }
 }

@@ -29,8 +29,7 @@ plan::RunPlan plan_of(const std::string& mode, std::int64_t local_ranks,
       "parallel: {world_size: " +
       std::to_string(mode == "single" ? 1 : 4) + (mode == "single" ? "" : ", mode: " + mode) +
       "}\n" + more;
-  return plan::make_run_plan(recipe::parse_recipe(recipe, "test").recipe, f,
-                             {.gpu = gpu, .rank = 0});
+  return plan::make_run_plan(recipe::parse_recipe(recipe, "test").recipe, f, {.gpu = gpu});
 }
 
 /// Of buffers that are worth a page.
@@ -48,7 +47,7 @@ TEST_CASE("frozen weights that ranks on CPUs have whole lie in pages of their ow
   const std::string mode = GENERATE(std::string("ddp"), std::string("zero1"), std::string("zero2"));
   CAPTURE(mode);
   const plan::RunPlan plan = plan_of(mode, 4);
-  for (const auto* programs : {&plan.train, &plan.evaluate})
+  for (const auto* programs : {&plan.role().train, &plan.role().evaluate})
     for (const plan::PlacedProgram& placed : *programs) {
       const std::vector<Range> pages = plan::shared_pages(plan, placed, Space::device);
       REQUIRE_FALSE(pages.empty());
@@ -80,8 +79,8 @@ TEST_CASE("a rank's total has its share of weights that the ranks of a host hold
   CHECK(alone.memory.shared_bytes == 0);
   CHECK(plan::fingerprint(alone) == plan::fingerprint(together));
   const std::int64_t bytes = together.memory.shared_bytes;
-  CHECK(bytes == plan::shared_bytes(together, together.train.front()));
-  CHECK(bytes >= frozen_bytes(together.train.front()));
+  CHECK(bytes == plan::shared_bytes(together, together.role().train.front()));
+  CHECK(bytes >= frozen_bytes(together.role().train.front()));
   CHECK(together.memory.of_other_ranks_bytes == bytes / 4 * 3);
   CHECK(alone.memory.total_bytes() - together.memory.total_bytes() == bytes / 4 * 3);
   std::int64_t sum = 0;
@@ -93,7 +92,7 @@ TEST_CASE("shards and single ranks share nothing") {
   for (const std::string mode : {"zero3", "single"}) {
     CAPTURE(mode);
     const plan::RunPlan plan = plan_of(mode, mode == "single" ? 1 : 4);
-    CHECK(plan::shared_bytes(plan, plan.train.front()) == 0);
+    CHECK(plan::shared_bytes(plan, plan.role().train.front()) == 0);
     CHECK(plan.memory.shared_bytes == 0);
   }
 }
@@ -104,7 +103,7 @@ TEST_CASE("beside GPUs the ranks of a host share what is offloaded") {
   const std::string offload = bf16 + "memory: {parameter_offload: cpu}\n";
   const plan::RunPlan alone = plan_of("ddp", 1, offload, "h200"),
                       together = plan_of("ddp", 4, offload, "h200");
-  const plan::PlacedProgram& placed = together.train.front();
+  const plan::PlacedProgram& placed = together.role().train.front();
   CHECK(plan::shared_pages(together, placed, Space::device).empty());
   CHECK_FALSE(plan::shared_pages(together, placed, Space::host).empty());
   const std::int64_t bytes = together.memory.shared_bytes;

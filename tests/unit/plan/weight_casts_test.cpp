@@ -47,9 +47,9 @@ TEST_CASE("one rank and ranks of ddp cast frozen weights once a run") {
       CAPTURE(scaling, ranks);
       const plan::RunPlan run = adapted(ranks, "h200", scaling);
       CHECK(plan::weight_casts_of(run) == operations::Fp8WeightCasts::once_a_run);
-      for (const auto* programs : {&run.train, &run.evaluate}) {
+      for (const auto* programs : {&run.role().train, &run.role().evaluate}) {
         const program::StepProgram& p = programs->back().program;
-        CHECK(casts_in(p, p.prologue) == 2 * 12);  // blocks
+        CHECK(casts_in(p, p.once) == 2 * 12);  // blocks
         CHECK(casts_in(p, p.steady) == 0);
       }
       // values and transposed copy of 12 d^2 elements a layer, but for the first c_attn, whose
@@ -73,7 +73,8 @@ TEST_CASE("weights that do not stay are cast in steps") {
 
 TEST_CASE("copies lie where all programs have them, and are no part of what is saved") {
   const plan::RunPlan run = adapted("");
-  const plan::PlacedProgram &train = run.train.back(), &evaluate = run.evaluate.back();
+  const plan::PlacedProgram &train = run.role().train.back(),
+                            &evaluate = run.role().evaluate.back();
   for (std::size_t b = 0; b < train.program.buffers.size(); ++b) {
     if (!program::is_derived(train.program.buffers[b])) continue;
     CHECK(evaluate.program.buffers[b].name == train.program.buffers[b].name);
@@ -83,7 +84,7 @@ TEST_CASE("copies lie where all programs have them, and are no part of what is s
   const plan::RunPlan offloaded = adapted("memory: {optimizer_offload: cpu}\n");
   CHECK(bytes_in_fp8(offloaded) == bytes_in_fp8(run));
   program::Bytes saved = 0;
-  for (const program::Buffer& b : offloaded.train.back().program.buffers)
+  for (const program::Buffer& b : offloaded.role().train.back().program.buffers)
     if (b.resident && b.role != program::Role::cast_weight) saved += b.bytes();
   CHECK(offloaded.memory.beside_host_bytes > 0);
   CHECK(offloaded.memory.beside_host_bytes <= 2 * saved);
@@ -99,14 +100,14 @@ TEST_CASE("weights that nothing reads but a run's first casts rest on the host")
     const std::int64_t weights = std::int64_t{2} * 12 * 12 * 768 * 768;
     CHECK(on_host(run, plan::weights_on_host_category) == weights);
     CHECK(on_host(another, plan::weights_on_host_category) == 0);
-    for (const auto* programs : {&run.train, &run.evaluate})
+    for (const auto* programs : {&run.role().train, &run.role().evaluate})
       for (const program::Instruction& i : programs->back().program.steady)
         for (const program::Use& u : i.uses)
           CHECK(programs->back().program.buffers[static_cast<std::size_t>(u.buffer)].space ==
                 program::Space::device);
     // a layer's four matrices pass in two groups, the larger one of 8 d^2
     const auto peak = [](const plan::RunPlan& plan) {
-      return plan.train.back().placement.peak_of(program::Space::device);
+      return plan.role().train.back().placement.peak_of(program::Space::device);
     };
     CHECK(peak(run) + weights <= peak(another) + 2 * 8 * 768 * 768 + (1 << 20));
     CHECK(run.memory.arena_bytes >= peak(run));

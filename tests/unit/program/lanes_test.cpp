@@ -15,9 +15,9 @@ StepProgram two_lanes() {
   StepProgram p;
   const BufferId a = add_buffer(p, {.name = "a", .role = Role::value, .elements = 2}),
                  b = add_buffer(p, {.name = "b", .role = Role::value, .elements = 2});
-  p.steady.push_back({Op::copy, none, none, Lane::copy_in, {whole(p, a, How::overwrite)}});
+  p.steady.push_back({Op::copy, none, none, Lane::copy_in, {Use{a, How::overwrite}}});
   p.steady.push_back(
-      {Op::copy, none, none, Lane::compute, {whole(p, a, How::read), whole(p, b, How::overwrite)}});
+      {Op::copy, none, none, Lane::compute, {Use{a, How::read}, Use{b, How::overwrite}}});
   return p;
 }
 
@@ -63,8 +63,9 @@ TEST_CASE("rounds run ahead until bytes say wait") {
   CHECK(runner.finished_rounds() == 3);
 }
 
-TEST_CASE("a lane keeps its thread; prologue, rounds and drain may alternate") {
-  const StepProgram p = examples()[2].roles().programs[0];
+TEST_CASE("a lane keeps its thread; what runs once and rounds may alternate") {
+  StepProgram p = examples()[2].roles().programs[0];
+  p.once.assign(p.steady.begin(), p.steady.begin() + 8);
   std::mutex mutex;
   std::map<Lane, std::set<std::thread::id>> threads;
   std::map<const void*, int> runs;
@@ -75,13 +76,13 @@ TEST_CASE("a lane keeps its thread; prologue, rounds and drain may alternate") {
     ++count;
   });
   for (int k = 0; k < 3; ++k) {
-    runner.run_prologue();
+    runner.run_once();
     runner.submit_round();
     runner.submit_round();
-    runner.run_drain();
+    runner.wait_idle();
   }
   CHECK(runner.finished_rounds() == 6);
-  CHECK(count == 3 * static_cast<int>(p.prologue.size() + 2 * p.steady.size() + p.drain.size()));
+  CHECK(count == 3 * static_cast<int>(p.once.size() + 2 * p.steady.size()));
   CHECK(threads.size() == 4);
   for (const auto& [lane, ids] : threads) CHECK(ids.size() == 1);
 }

@@ -40,42 +40,24 @@ TEST_CASE("lifetimes: from the write to the last read; around the end of steady;
   CHECK(intervals_of(p, "head.work") == Intervals{{3, 3}});
   CHECK(intervals_of(p, "w.tied") == Intervals{{0, static_cast<int>(p.steady.size()) - 1}});
 
-  // update beside the next forward
-  StepProgram c = examples()[2].roles().programs[0];
-  const int steady = static_cast<int>(c.prologue.size()),
-            drain = steady + static_cast<int>(c.steady.size());
-  CHECK(intervals_of(c, "g.tied'") == Intervals{{7, steady + 1}, {steady + 13, drain}});
-  CHECK(intervals_of(c, "h1") == Intervals{{2, 3}, {steady + 6, steady + 9}});
-}
-
-TEST_CASE("only the part of a buffer that is read later is alive") {
-  StepProgram p;
-  const BufferId b = add_buffer(p, {.name = "b", .role = Role::value, .elements = 2});
-  auto use = [&](Bytes begin, Bytes end, How how) {
-    p.steady.push_back({Op::copy, none, none, Lane::compute, {{b, {begin, end}, how}}});
-  };
-  use(0, 8, How::overwrite);
-  use(0, 4, How::read);
-  p.steady.push_back({Op::report});
-  use(4, 8, How::overwrite);
-  use(4, 8, How::read);
-  CHECK(intervals_of(p, "b") == Intervals{{0, 1}, {3, 4}});
+  // on the host: from the copy to the update
+  const StepProgram c = examples()[2].roles().programs[0];
+  CHECK(intervals_of(c, "g.tied'") == Intervals{{7, 13}});
+  CHECK(intervals_of(c, "h1") == Intervals{{2, 3}});
 }
 
 TEST_CASE("what the next round reads is alive around the end of steady") {
   StepProgram p;
   const BufferId b = add_buffer(p, {.name = "b", .role = Role::value, .elements = 2});
   auto copy = [&](How how) {
-    return Instruction{Op::copy, none, none, Lane::compute, {whole(p, b, how)}};
+    return Instruction{Op::copy, none, none, Lane::compute, {Use{b, how}}};
   };
-  p.prologue = {copy(How::overwrite), {Op::report}};
+  p.once = {copy(How::overwrite), {Op::report}};
   p.steady = {{Op::report}, copy(How::read), {Op::report}, copy(How::overwrite), {Op::report}};
   CHECK(intervals_of(p, "b") == Intervals{{0, 3}, {5, 6}});
-  p.prologue.clear();
+  // made once: alive through steady, which does not write it
   p.steady[3] = {Op::report};
-  // read in drain alone: alive through steady, which does not write it
-  p.drain = {copy(How::read)};
-  CHECK(intervals_of(p, "b") == Intervals{{0, 5}});
+  CHECK(intervals_of(p, "b") == Intervals{{0, 6}});
 }
 
 TEST_CASE(
@@ -126,11 +108,11 @@ TEST_CASE("bytes that another lane touched are kept for one more compute instruc
   auto step = [&](Lane lane, std::vector<Use> uses) {
     p.steady.push_back({Op::copy, none, none, lane, std::move(uses)});
   };
-  step(Lane::copy_in, {whole(p, a, How::overwrite)});
-  step(Lane::copy_out, {whole(p, a, How::read)});
-  step(Lane::compute, {whole(p, b, How::overwrite)});
-  step(Lane::compute, {whole(p, b, How::read), whole(p, c, How::overwrite)});
-  step(Lane::compute, {whole(p, c, How::read)});
+  step(Lane::copy_in, {Use{a, How::overwrite}});
+  step(Lane::copy_out, {Use{a, How::read}});
+  step(Lane::compute, {Use{b, How::overwrite}});
+  step(Lane::compute, {Use{b, How::read}, Use{c, How::overwrite}});
+  step(Lane::compute, {Use{c, How::read}});
   const Placement tight = plan_memory(p, {.alignment = 64, .overlap = 0}),
                   roomy = plan_memory(p, {.alignment = 64, .overlap = 1});
   CHECK(tight.base[0] == tight.base[1]);

@@ -21,10 +21,6 @@ Outcome outcome(const Roles& roles, const Training& t, const Trained& want) {
   return run_in_order(roles, at, t, want, 5).empty() ? Outcome::equal : Outcome::different;
 }
 
-std::vector<Instruction>& list_of(StepProgram& p, int number) {
-  return number == 0 ? p.prologue : number == 1 ? p.steady : p.drain;
-}
-
 /// Do the two add to the same thing, and share nothing else?
 bool commute(const Instruction& a, const Instruction& b) {
   for (const Use& x : a.uses)
@@ -45,14 +41,10 @@ template <class Mutate>
 void each_instruction(const Example& example, Mutate mutate) {
   const Roles roles = example.roles();
   for (std::size_t role = 0; role < roles.programs.size(); ++role)
-    for (int number = 0; number < 3; ++number) {
-      Roles mutant = roles;
-      const std::size_t n = list_of(mutant.programs[role], number).size();
-      for (std::size_t k = 0; k < n; ++k) {
-        INFO("program (" << example.name << ") role " << role << " list " << number << ": "
-                         << line(mutant.programs[role], list_of(mutant.programs[role], number)[k]));
-        mutate(roles, role, number, k);
-      }
+    for (std::size_t k = 0; k < roles.programs[role].steady.size(); ++k) {
+      INFO("program (" << example.name << ") role " << role << ": "
+                       << line(roles.programs[role], roles.programs[role].steady[k]));
+      mutate(roles, role, k);
     }
 }
 
@@ -62,8 +54,8 @@ TEST_CASE("a deleted instruction is noticed") {
   for (const Example& example : examples()) {
     const Training t = example.training();
     const Trained want = train(t, 5);
-    each_instruction(example, [&](Roles mutant, std::size_t role, int number, std::size_t k) {
-      auto& list = list_of(mutant.programs[role], number);
+    each_instruction(example, [&](Roles mutant, std::size_t role, std::size_t k) {
+      auto& list = mutant.programs[role].steady;
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
       CHECK(outcome(mutant, t, want) == Outcome::refused);  // before anything ran
     });
@@ -74,8 +66,8 @@ TEST_CASE("swapped neighbours that meet are noticed, others change nothing") {
   for (const Example& example : examples()) {
     const Training t = example.training();
     const Trained want = train(t, 5);
-    each_instruction(example, [&](Roles mutant, std::size_t role, int number, std::size_t k) {
-      auto& list = list_of(mutant.programs[role], number);
+    each_instruction(example, [&](Roles mutant, std::size_t role, std::size_t k) {
+      auto& list = mutant.programs[role].steady;
       if (k + 1 == list.size()) return;
       // they meet the other role's
       const bool cross_ranks = mutant.programs.size() > 1 && is_collective(list[k].op) &&
@@ -93,9 +85,9 @@ TEST_CASE("overwriting where accumulating is meant, and the reverse, is noticed"
   for (const Example& example : examples()) {
     const Training t = example.training();
     const Trained want = train(t, 5);
-    each_instruction(example, [&](const Roles& roles, std::size_t role, int number, std::size_t k) {
+    each_instruction(example, [&](const Roles& roles, std::size_t role, std::size_t k) {
       Roles mutant = roles;
-      for (Use& u : list_of(mutant.programs[role], number)[k].uses) {
+      for (Use& u : mutant.programs[role].steady[k].uses) {
         if (u.how != How::overwrite && u.how != How::accumulate) continue;
         if (mutant.programs[role].buffers[u.buffer].role == Role::scratch) continue;
         const How before =
@@ -117,15 +109,14 @@ TEST_CASE("each derived wait is needed, and none is missing") {
         const Placement at = plan_memory(p, {.alignment = 8, .overlap = overlap});
         const Order order = derive_order(p, at);
         REQUIRE(is_ordered(p, at, order));
-        for (Waits Order::*list : {&Order::prologue, &Order::steady, &Order::drain})
-          for (std::size_t k = 0; k < (order.*list).size(); ++k)
-            for (std::size_t w = 0; w < (order.*list)[k].size(); ++w) {
-              Order less = order;
-              (less.*list)[k].erase((less.*list)[k].begin() + static_cast<std::ptrdiff_t>(w));
-              INFO("program (" << example.name << ")");
-              CHECK_FALSE(is_ordered(p, at, less));
-              ++waits;
-            }
+        for (std::size_t k = 0; k < order.steady.size(); ++k)
+          for (std::size_t w = 0; w < order.steady[k].size(); ++w) {
+            Order less = order;
+            less.steady[k].erase(less.steady[k].begin() + static_cast<std::ptrdiff_t>(w));
+            INFO("program (" << example.name << ")");
+            CHECK_FALSE(is_ordered(p, at, less));
+            ++waits;
+          }
       }
   CHECK(waits > 100);
 }

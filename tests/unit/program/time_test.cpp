@@ -30,7 +30,7 @@ StepProgram copies(std::initializer_list<std::pair<Lane, Bytes>> list) {
          none,
          none,
          lane,
-         {whole(p, from, How::read, CopySlot::from), whole(p, to, How::overwrite, CopySlot::to)}});
+         {Use{from, How::read, CopySlot::from}, Use{to, How::overwrite, CopySlot::to}}});
   }
   return p;
 }
@@ -174,23 +174,22 @@ TEST_CASE(
   // 3 s of copying in, 4 s of copying out what the host then takes 10 s for: the next launch copies
   // in meanwhile, and out when the host has read what was there.
   StepProgram p;
-  const auto buffer = [&](const char* name) {
-    return add_buffer(p, {.name = name, .elements = 5, .resident = true});
+  const auto buffer = [&](const char* name, std::int64_t elements) {
+    return add_buffer(p, {.name = name, .elements = elements, .resident = true});
   };
-  const BufferId batch = buffer("batch"), hidden = buffer("hidden"), gradient = buffer("gradient"),
-                 weights = buffer("weights");
-  const auto add = [&](Op op, Lane lane, Bytes bytes, BufferId from, BufferId to) {
+  const BufferId batch = buffer("batch", 3), hidden = buffer("hidden", 2),
+                 gradient = buffer("gradient", 4), weights = buffer("weights", 6);
+  const auto add = [&](Op op, Lane lane, BufferId from, BufferId to) {
     p.steady.push_back({op,
                         none,
                         none,
                         lane,
-                        {{from, {0, bytes}, How::read, CopySlot::from},
-                         {to, {0, bytes}, How::overwrite, CopySlot::to}}});
+                        {{from, How::read, CopySlot::from}, {to, How::overwrite, CopySlot::to}}});
   };
-  add(Op::copy, Lane::copy_in, 12, batch, hidden);
-  add(Op::copy, Lane::copy_out, 16, hidden, gradient);
-  add(Op::report, Lane::compute, 4, hidden, batch);
-  add(Op::update, Lane::host, 20, gradient, weights);
+  add(Op::copy, Lane::copy_in, batch, hidden);
+  add(Op::copy, Lane::copy_out, hidden, gradient);
+  add(Op::report, Lane::compute, hidden, batch);
+  add(Op::update, Lane::host, gradient, weights);
   const Order order = derive_order(p, unplaced(p));
   const Rates& rates = only_copies;
   CHECK(launch_begin(p) == 3);
@@ -198,7 +197,7 @@ TEST_CASE(
   // no host, no launch that goes over the step's end
   p.steady.back().lane = Lane::copy_out;
   CHECK(launch_begin(p) == 0);
-  CHECK(predict_time(p, derive_order(p, unplaced(p)), {}, rates).step_s == approx(12));
+  CHECK(predict_time(p, derive_order(p, unplaced(p)), {}, rates).step_s == approx(13));
 }
 
 TEST_CASE("products of experts have rates of their own, on Hopper of other kernels") {
