@@ -96,9 +96,10 @@ TEST_CASE("roles are checked together: what one sends the other has to take") {
   for (const std::size_t role : {0U, 1U}) {
     ProgramSet damaged = dp.program_set;
     auto& steady = damaged.roles[role].train.front().program.steady;
-    const auto send = std::ranges::find(steady, program::Op::send, &program::Instruction::op);
-    REQUIRE(send != steady.end());
-    steady.erase(send);
+    const program::Op op = role == 0 ? program::Op::send : program::Op::recv;
+    const auto of_batch = std::ranges::find(steady, op, &program::Instruction::op);
+    REQUIRE(of_batch != steady.end());
+    steady.erase(of_batch);
     CHECK_THROWS_AS(plan::require_sound_programs(dp, damaged), InternalError);
   }
 }
