@@ -38,7 +38,8 @@ std::int64_t state_bytes(const std::string& optimizer, int tensor) {
           "test")
           .recipe;
   std::int64_t bytes = 0;
-  for (const program::Buffer& b : planned(recipe, {.gpu = ""}).train.front().program.buffers)
+  const RunPlan plan = planned(recipe, {.gpu = ""});
+  for (const program::Buffer& b : plan.role().train.front().program.buffers)
     if (b.role == program::Role::state) bytes += b.bytes();
   return bytes;
 }
