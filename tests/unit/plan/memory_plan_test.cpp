@@ -38,7 +38,7 @@ std::int64_t state_bytes(const std::string& optimizer, int tensor) {
           "test")
           .recipe;
   std::int64_t bytes = 0;
-  const RunPlan plan = planned(recipe, {.gpu = ""});
+  const plan::RunPlan plan = planned(recipe, {.gpu = ""});
   for (const program::Buffer& b : plan.role().train.front().program.buffers)
     if (b.role == program::Role::state) bytes += b.bytes();
   return bytes;
