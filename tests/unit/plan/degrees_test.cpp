@@ -209,7 +209,7 @@ TEST_CASE("what cannot be cut is left out, with the reason") {
       reason({.parallel = "experts: 2, " + both + "2", .model = experts}, "parallel.tensor"));
 }
 
-TEST_CASE("a search shares no experts among ranks that share a batch, as recipes cannot") {
+TEST_CASE("a search shares experts among ranks with tokens of a row, not with parts of a layer") {
   const std::string experts =
       "{type: mixtral, options: {num_layers: 2, num_heads: 4, num_key_value_heads: 2, "
       "hidden_size: 64, intermediate_size: 64, max_positions: 64, vocab_size: 1000}}";
@@ -218,7 +218,7 @@ TEST_CASE("a search shares no experts among ranks that share a batch, as recipes
     return plan::expert_ranks_of(plan::draft_run(recipe_of(run), facts_of(run), {}).plan, true);
   };
   CHECK(ranks("") == std::vector{1, 2, 4});
-  CHECK(ranks("context: 2, ") == std::vector{1});
+  CHECK(ranks("context: 2, ") == std::vector{1, 2, 4});
   CHECK(ranks("tensor: 2, ") == std::vector{1});
 }
 
