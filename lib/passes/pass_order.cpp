@@ -5,9 +5,10 @@
 namespace trainx::passes {
 
 void enter(program::StepProgram& p, Pass pass) {
-  static constexpr std::array<const char*, 13> names{
+  static constexpr std::array<const char*, 14> names{
       "accumulation",         "activation_recomputation",
-      "casts_of_weights",     "activation_offload",
+      "casts_of_weights",     "pipeline",
+      "activation_offload",
       "redistribute",         "distributed_data_parallel",
       "data_parallel",        "zero",
       "update_in_backward",   "optimizer_offload",

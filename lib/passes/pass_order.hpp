@@ -8,6 +8,7 @@ enum class Pass : int {
   accumulation,
   activation_recomputation,
   casts_of_weights,
+  pipeline,
   activation_offload,
   redistribute,
   distributed_data_parallel,

@@ -13,10 +13,12 @@ using namespace program;
 std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
   std::vector<int> last(p.buffers.size(), none);
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
-    if (!is_of_block(p.steady[k])) continue;
+    // gradients are also written by what stages of a pipeline tell each other
+    const bool of_block = is_of_block(p.steady[k]);
     for (const Use& u : p.steady[k].uses) {
       const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-      if (writes(u.how) && (b.role == Role::gradient || (is_scalar(b.role) && !b.resident)))
+      if (writes(u.how) &&
+          (b.role == Role::gradient || (of_block && is_scalar(b.role) && !b.resident)))
         last[static_cast<std::size_t>(u.buffer)] = static_cast<int>(k);
     }
   }
@@ -56,7 +58,7 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
       buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
       const Buffer& gradient = p.buffers[static_cast<std::size_t>(b)];
-      Open& open = open_along(summed_along(gradient));
+      Open& open = open_along(summed_along(gradient, p.mesh));
       open.bucket.buffers.push_back(b);
       open.bucket.last_writer = k;
       open.bytes += gradient.bytes();

@@ -13,8 +13,10 @@ struct Bucket {
 
 /// Ranks that have shares of a gradient's sum: all that have rows of their own, without those for
 /// whose rows this rank's part has computed.
-inline program::AxisSet summed_along(const program::Buffer& gradient) {
-  return program::axes::all - gradient.layout.along();
+inline program::AxisSet summed_along(const program::Buffer& gradient, const program::Mesh& mesh) {
+  const program::AxisSet along = gradient.layout.along();
+  return along.is_empty() && mesh.pipeline == 1 ? program::axes::all
+                                                : program::axes::of_stage - along;
 }
 
 /// The set itself, or one with a name along which the same ranks differ: the same ranks are always

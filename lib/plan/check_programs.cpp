@@ -16,7 +16,13 @@ constexpr int most_shards = 8, few_shards = 4;
 
 // Layers are alike, and the check takes longer than all else: of a deep model it is made with
 // fewer.
-constexpr std::int64_t most_layers_checked = 200, few_layers = 16;
+constexpr std::int64_t most_layers_checked = 200;
+
+/// Of those.
+std::int64_t few_layers(const Draft& plan) {
+  const std::int64_t chunks = plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
+  return std::max<std::int64_t>(16, chunks);
+}
 
 void require_sound(const std::vector<program::RankProgram>& ranks,
                    const program::Reference* reference, const char* what) {
@@ -83,6 +89,11 @@ int fewest_parts(const Draft& plan) {
   return plan.mesh.batches() == 1 && !both ? few_shards : 2;
 }
 
+/// Of a pipeline, as many as go with the number of micro-steps.
+int few_stages(const Draft& plan, int stages) {
+  return plan.recipe.parallel.pipeline_chunks == 1 || stages % 2 == 0 ? 2 : stages;
+}
+
 /// The same run on fewer ranks, which share shards and experts in groups where the plan's do.
 Draft among_few_ranks(Draft plan) {
   const auto several = [&plan](program::AxisSet along) {
@@ -93,6 +104,7 @@ Draft among_few_ranks(Draft plan) {
   const int shared = fewest_parts(plan);
   const bool one_batch = plan.mesh.batches() == 1;
   const program::Mesh all = plan.mesh;
+  plan.mesh.pipeline = 1;
   if (plan.mesh.tensor > 1) plan.mesh.tensor = shared;
   if (plan.mesh.context > 1) plan.mesh.context = shared;
   plan.mesh.world = one_batch ? few_shards
@@ -111,6 +123,11 @@ Draft among_few_ranks(Draft plan) {
   if (plan.zero_stage() > 0)
     plan.mesh.shard = shard_groups && plan.mesh.tensor == 1 ? few_shards / 2  // of groups two
                                                             : plan.mesh.row_ranks();
+  if (all.pipeline > 1) {
+    if (all.stage_ranks() == 1) plan.mesh.world = 1;
+    plan.mesh.pipeline = few_stages(plan, all.pipeline);
+    plan.mesh.world *= plan.mesh.pipeline;
+  }
   return plan;
 }
 
@@ -120,7 +137,7 @@ void require_sound_programs(const Draft& plan, const ProgramSet& set) {
   const bool deep = layers_of(plan.dims) > most_layers_checked &&
                     !std::holds_alternative<architectures::CustomDims>(plan.dims);
   if (deep) {
-    const Draft few = with_layers(plan, few_layers);
+    const Draft few = with_layers(plan, few_layers(plan));
     require_sound_programs(few, plan_program_set(few));
   }
   const int least = fewest_parts(plan);

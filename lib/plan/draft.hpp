@@ -82,8 +82,10 @@ struct Draft : Explanation {
   int zero_stage() const { return recipe::zero_stage(mode); }  // 0: nothing lies in shards
   // no rank computes a layer alone: some share its experts, its rows, or have parts of it
   bool shares_layers() const { return mesh.experts > 1 || mesh.context > 1 || mesh.tensor > 1; }
-  // no rank has all weights: they lie in shards, or ranks share layers
-  bool in_parts() const { return zero_stage() > 0 || mesh.experts > 1 || mesh.tensor > 1; }
+  // no rank has all of a tensor: it lies in shards, or ranks share its layer
+  bool cuts_tensors() const { return zero_stage() > 0 || mesh.experts > 1 || mesh.tensor > 1; }
+  // no rank has all weights: of tensors a part, or some layers
+  bool in_parts() const { return cuts_tensors() || mesh.pipeline > 1; }
   // each rank reads its part of each batch, and evaluates its part
   bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }
   // checkpoints; until it is chosen they wait

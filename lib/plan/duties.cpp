@@ -11,6 +11,8 @@ std::vector<Duties> duties_of(const Draft& plan) {
                      .has_loss = false,
                      .keeps_weights = false,
                      .evaluates = false});
+  for (int stage = 1; stage < plan.mesh.pipeline; ++stage)
+    roles.push_back({.first_rank = stage * plan.mesh.stage_ranks(), .stage = stage});
   return roles;
 }
 

@@ -8,6 +8,7 @@ namespace trainx::plan {
 /// Of a role. Programs follow from them and the draft. The first rank of a run has all duties.
 struct Duties {
   int first_rank = 0;         // the role's ranks are those from this one to the next role's
+  int stage = 0;              // of a pipeline
   bool reads_batches = true;  // else its batches are sent to it
   bool has_loss = true;       // and what else is reported of a step
   // from step to step, with states: it loads them, updates them and writes them to checkpoints

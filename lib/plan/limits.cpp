@@ -1,6 +1,7 @@
 #include "plan/limits.hpp"
 #include "core/error.hpp"
 #include "plan/programs.hpp"
+#include "plan/stages.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
@@ -115,7 +116,7 @@ std::vector<std::int64_t> plannable_micro_batch_sizes(const Draft& plan, std::in
   const std::int64_t most = most_micro_steps_of(plan);
   const auto length = static_cast<double>(plan.row_lengths.back());
   const auto add = [&](std::int64_t micro) {
-    if (samples / micro <= most &&
+    if (samples / micro <= most && may_take_turns(plan, samples / micro) &&
         bytes_of_rank(plan.dims, static_cast<double>(micro), length) <= most_rank_bytes)
       out.push_back(micro);
   };

@@ -9,6 +9,7 @@
 #include "plan/micro_steps.hpp"
 #include "plan/precision.hpp"
 #include "plan/shared_weights.hpp"
+#include "plan/stages.hpp"
 #include "plan/weight_casts.hpp"
 #include "program/shards.hpp"
 #include <algorithm>
@@ -143,6 +144,16 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
     auto p = passes::accumulation(plain, micro_steps);
     p = passes::activation_recomputation(std::move(p), graph, levels);
     p = passes::casts_of_weights(std::move(p));
+    const auto stage_of = [&](program::StepProgram whole, const program::ModelGraph& of_blocks) {
+      return passes::pipeline(std::move(whole), of_blocks, plan.mesh,
+                              pipeline_cut(plan, of_blocks), of.stage);
+    };
+    std::vector<int> stage_of_group;
+    if (plan.mesh.pipeline > 1) {
+      for (const auto& stages : program::stages_of_groups(graph, pipeline_cut(plan, graph)))
+        stage_of_group.push_back(stages.front());
+      p = stage_of(std::move(p), graph);
+    }
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
       p = passes::activation_offload(std::move(p));
     if (plan.shares_layers()) p = passes::redistribute(std::move(p), graph, plan.update, plan.mesh);
@@ -175,6 +186,7 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
     PlacedProgram& train = made.train.emplace_back(
         place(plan, std::move(graph_of_length), std::move(p), ordered, residents));
     train.micro_steps = micro_steps;
+    train.stage_of_group = std::move(stage_of_group);
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident;
            ++b)
@@ -183,6 +195,7 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
     auto forward = program::forward_program(
         plain, evaluated, program::Op::evaluate,
         r.eval.weights == recipe::EvalWeights::average ? plan.update.average() : program::none);
+    if (plan.mesh.pipeline > 1) forward = stage_of(std::move(forward), evaluated);
     if (plan.shares_layers())
       forward = passes::redistribute(std::move(forward), evaluated, plan.update, plan.mesh);
     if (plan.zero_stage() > 0)

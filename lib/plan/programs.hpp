@@ -6,6 +6,12 @@
 
 namespace trainx::plan {
 
+/// A resident of another stage of a pipeline.
+struct KeptElsewhere {
+  program::Buffer buffer;
+  int stage = 0;
+};
+
 /// A program with everything placed and ordered.
 struct PlacedProgram {
   program::ModelGraph graph;
@@ -14,6 +20,10 @@ struct PlacedProgram {
   program::Order order;
   // in the program: fewer than run where plans leave out like ones
   int micro_steps = 1;
+  // of stages: residents of the groups that this one does not keep, as the first that does has them
+  std::vector<KeptElsewhere> elsewhere = {};
+  // of stages: by group, the first that keeps it
+  std::vector<int> stage_of_group = {};
 };
 
 /// Of one rank. One for each of Draft::row_lengths, all in one arena, residents at the same

@@ -1,5 +1,6 @@
 #include "plan/roles.hpp"
 #include <algorithm>
+#include <set>
 
 namespace trainx::plan {
 
@@ -24,10 +25,31 @@ const std::optional<program::TimePrediction>& ProgramSet::slowest_time() const {
       ->time;
 }
 
+namespace {
+
+/// Of residents of groups that a stage does not keep, each knows what the first that does has.
+void tell_stages(ProgramSet& set) {
+  if (set.roles.front().train.front().stage_of_group.empty()) return;
+  for (RankRole& role : set.roles)
+    for (PlacedProgram& placed : role.train) {
+      std::set<int> here;
+      for (const program::Buffer& b : placed.program.buffers)
+        if (b.resident && is_of_group(b)) here.insert(b.index);
+      for (const RankRole& other : set.roles)
+        for (const program::Buffer& b : other.train.front().program.buffers)
+          if (b.resident && is_of_group(b) && !here.contains(b.index) &&
+              placed.stage_of_group[static_cast<std::size_t>(b.index)] == other.stage)
+            placed.elsewhere.push_back({b, other.stage});
+    }
+}
+
+}  // namespace
+
 ProgramSet plan_program_set(const Draft& plan, Extent extent) {
   ProgramSet set;
   for (const Duties& duties : duties_of(plan))
     set.roles.push_back({duties, plan_programs(plan, extent, duties), {}, {}});
+  tell_stages(set);
   return set;
 }
 

@@ -20,6 +20,7 @@
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
 #include "plan/refusal.hpp"
+#include "plan/stages.hpp"
 #include "program/print.hpp"
 #include "program/shards.hpp"
 #include "recipe/value.hpp"
@@ -48,6 +49,7 @@ void predict_step(Prediction& prediction, Draft& plan, const hardware::Hardware&
       const PlacedProgram& longest = role.train.back();
       role.time = program::predict_time(longest.program, longest.order, longest.graph,
                                         *prediction.step_rates);
+      role.time->step_s /= 1 - pipeline_idle_share(plan);
     }
     prediction.time = set.slowest_time();
     if (r.model.attention == AttentionKind::flash || r.model.attention == AttentionKind::efficient)
@@ -108,7 +110,7 @@ RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why
   choosing.take(plan);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
   for (std::string words :
-       {shared_experts_words(plan), with_reason(shared_rows_words(plan), why.context),
+       {stages_words(plan), shared_experts_words(plan), with_reason(shared_rows_words(plan), why.context),
         with_reason(layers_in_parts_words(plan), why.tensor)})
     if (!words.empty()) plan.choices.push_back(std::move(words));
   ProgramSet set = plan_program_set(plan);

@@ -7,7 +7,8 @@ namespace trainx::plan {
 
 std::vector<bool> shared_weights(const Draft& plan, const program::ModelGraph& graph,
                                  const program::StepProgram& p) {
-  if (!plan.shares_batches() || plan.mesh.world <= 1) return {};
+  // stages of a pipeline have other weights at other places
+  if (!plan.shares_batches() || plan.mesh.world <= 1 || plan.mesh.pipeline > 1) return {};
   std::vector<bool> out(p.buffers.size());
   bool any = false;
   for (std::size_t b = 0; b < out.size(); ++b) {

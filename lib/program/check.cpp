@@ -124,7 +124,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
   const int world = static_cast<int>(ranks.size());
   ReferenceState state = initial_state(*reference, cuts);
   const Mesh& mesh = programs.front()->mesh;
-  const int batches = world / (mesh.tensor * mesh.context);
+  const int batches = world / (mesh.pipeline * mesh.tensor * mesh.context);
   if (std::string problem = run_reference(*reference, cuts, mesh, batches, steps, state);
       !problem.empty())
     return problem;

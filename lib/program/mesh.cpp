@@ -21,13 +21,14 @@ int take(int& left, int ranks) {
 std::array<Mesh::Dimension, std::size_t{AxisSet::factors_of_axis} * axis_count> Mesh::dimensions()
     const {
   std::array<Dimension, std::size_t{AxisSet::factors_of_axis} * axis_count> out;
-  const std::array<int, axis_count> sizes{world / (shard * tensor), shard, tensor};
+  const std::array<int, axis_count> sizes{pipeline, row_ranks() / shard, shard, tensor};
   int stride = 1, sharing_experts = experts, sharing_batch = context;
   auto last = out.rbegin();
   for (std::size_t k = axis_count; k-- > 0;) {
     const Axis axis = static_cast<Axis>(k);
-    const int of_experts = take(sharing_experts, sizes[k]),
-              of_batch = axis == Axis::tensor ? 1 : take(sharing_batch, sizes[k]);
+    const bool of_layers = axis == Axis::stage || axis == Axis::tensor;  // of one batch
+    const int of_experts = axis == Axis::stage ? 1 : take(sharing_experts, sizes[k]),
+              of_batch = of_layers ? 1 : take(sharing_batch, sizes[k]);
     if (!is_grid(of_experts, of_batch))
       throw InternalError("ranks that share experts and ranks that share a batch are no grid");
     const int both = std::min(of_experts, of_batch), either = std::max(of_experts, of_batch);

@@ -12,6 +12,7 @@ struct Mesh {
   int experts = 1;  // how many neighbours share the experts of each layer
   int context = 1;  // how many of those with rows of their own share one batch, cut by tokens
   int tensor = 1;   // how many neighbours share the rows of one batch and the parts of each layer
+  int pipeline = 1;  // how many stages compute some of the layers each
 
   Mesh() = default;
   /// Both are said, so that a number in braces is never taken for one of them.
@@ -27,11 +28,14 @@ struct Mesh {
   /// Does one divide the other? Else ranks that share one thing and another are no grid.
   static bool is_grid(int some, int others) { return some % others == 0 || others % some == 0; }
   int ranks() const { return world; }
-  /// Ranks with rows of their own, which may share shards.
-  int row_ranks() const { return world / tensor; }
+  /// Ranks of one stage, which are neighbours, and which stage a rank is of.
+  int stage_ranks() const { return world / pipeline; }
+  int stage_of(int rank) const { return rank / stage_ranks(); }
+  /// Of a stage: ranks with rows of their own, which may share shards.
+  int row_ranks() const { return stage_ranks() / tensor; }
   /// Ranks with a batch of their own; those that share one are neighbours.
   int batches() const { return row_ranks() / context; }
-  int batch_of(int rank) const { return rank / (tensor * context); }
+  int batch_of(int rank) const { return rank % stage_ranks() / (tensor * context); }
   /// Ranks that differ along the set alone.
   int size(AxisSet set) const;
   /// Which of those `rank` is, from 0.

@@ -2,30 +2,9 @@
 #include "program/operations.hpp"
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 namespace trainx::program {
-
-std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
-  const AxisSet axis = of_rank[0]->along;
-  for (std::size_t r = 0; r < of_rank.size(); ++r)
-    if (of_rank[r]->along != axis || program(static_cast<int>(r)).mesh != program(0).mesh)
-      return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " +
-             std::to_string(r) + " than on rank 0";
-  if (axis != axes::all && program(0).mesh.world != static_cast<int>(of_rank.size()))
-    return "groups of ranks, of which some are not here";
-  for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
-    std::vector<int> ranks = program(0).mesh.peers(axis, r);
-    if (axis == axes::all) {  // fewer than the program is for may be checked
-      ranks.resize(of_rank.size());
-      std::iota(ranks.begin(), ranks.end(), 0);
-    }
-    if (ranks.front() != r) continue;  // each group once
-    if (std::string problem = collective_among(ranks, of_rank); !problem.empty()) return problem;
-  }
-  return "";
-}
 
 std::string SymbolicRun::collective_among(const std::vector<int>& ranks,
                                           const std::vector<const Instruction*>& of_rank) {
@@ -63,6 +42,8 @@ std::string SymbolicRun::reduce(const std::vector<int>& ranks,
     const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
     if (i.uses.size() != first.uses.size()) return "reduce of different things";
     if (i.peer != first.peer) return "reduce to different ranks";
+    if (i.peer != none && (i.peer < 0 || static_cast<std::size_t>(i.peer) >= ranks.size()))
+      return "reduce to rank " + std::to_string(i.peer) + ", which does not exist";
   }
   for (std::size_t k = 0; k < first.uses.size(); ++k) {
     const auto like = cells(lead).of(first.uses[k]);
@@ -81,7 +62,7 @@ std::string SymbolicRun::reduce(const std::vector<int>& ranks,
                (is_of_group(buffer(u, rank)) || rank == lead ? 0 : offset_symbol(begin));
       }
       for (const int rank : ranks)
-        if (first.peer == none || rank == first.peer)
+        if (first.peer == none || rank == ranks.at(static_cast<std::size_t>(first.peer)))
           at(rank, cells(rank).of(of_rank[static_cast<std::size_t>(rank)]->uses[k]).begin + c) =
               sum;
     }
@@ -91,13 +72,14 @@ std::string SymbolicRun::reduce(const std::vector<int>& ranks,
 
 std::string SymbolicRun::broadcast(const std::vector<int>& ranks,
                                    const std::vector<const Instruction*>& of_rank) {
-  const int root = of_rank[static_cast<std::size_t>(ranks.front())]->peer;
-  if (!std::ranges::count(ranks, root))
-    return "broadcast from rank " + std::to_string(root) + ", which does not exist";
+  const int peer = of_rank[static_cast<std::size_t>(ranks.front())]->peer;
+  if (peer < 0 || static_cast<std::size_t>(peer) >= ranks.size())
+    return "broadcast from rank " + std::to_string(peer) + ", which does not exist";
+  const int root = ranks[static_cast<std::size_t>(peer)];
   const Instruction& source = *of_rank[static_cast<std::size_t>(root)];
   for (const int r : ranks) {
     const Instruction& i = *of_rank[static_cast<std::size_t>(r)];
-    if (i.peer != root || i.uses.size() != source.uses.size())
+    if (i.peer != peer || i.uses.size() != source.uses.size())
       return "broadcast of different things";
     if (r == root) continue;
     for (std::size_t k = 0; k < i.uses.size(); ++k)

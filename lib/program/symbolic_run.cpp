@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 
 namespace trainx::program {
 namespace {
@@ -54,6 +55,10 @@ std::string SymbolicRun::run(int steps) {
         return &list[c.position];
     return nullptr;
   };
+  if (std::ranges::any_of(programs_, [&](const StepProgram* p) {
+        return p->mesh != programs_.front()->mesh;
+      }))
+    return "programs for other meshes of ranks";
   for (;;) {
     std::vector<const Instruction*> waiting(n);
     bool done = true;
@@ -67,34 +72,77 @@ std::string SymbolicRun::run(int steps) {
     }
     if (done) return "";
     bool moved = false;
-    for (std::size_t r = 0; r < n; ++r) {
-      if (!waiting[r] || waiting[r]->op != Op::send) continue;
-      const int peer = waiting[r]->peer;
-      if (peer < 0 || static_cast<std::size_t>(peer) >= n)
-        return "send to rank " + std::to_string(peer) + ", which does not exist";
-      const Instruction* other = waiting[peer];
-      if (!other || other->op != Op::recv || other->peer != static_cast<int>(r)) continue;
-      if (std::string problem = transfer(*waiting[r], static_cast<int>(r), *other, peer);
-          !problem.empty())
+    for (int r = 0; r < static_cast<int>(n); ++r) {
+      if (!waiting[r]) continue;
+      std::vector<int> met;
+      if (std::string problem = meet_at(*waiting[r], r, waiting, met); !problem.empty())
         return problem;
-      ++cursors[r].position, ++cursors[peer].position;
-      waiting[r] = waiting[peer] = nullptr;
+      if (met.empty()) continue;
+      const Instruction& i = *waiting[r];
+      std::string problem = i.op == Op::send ? transfer(i, r, *waiting[met.back()], met.back())
+                                             : collective_among(met, waiting);
+      if (!problem.empty()) return problem;
+      for (const int rank : met) {
+        ++cursors[rank].position;
+        waiting[rank] = nullptr;
+      }
       moved = true;
     }
-    if (moved) continue;
-    for (std::size_t r = 0; r < n; ++r)
-      if (!waiting[r] || waiting[r]->op != waiting[0]->op || waiting[r]->op == Op::send ||
-          waiting[r]->op == Op::recv) {
-        const auto where = [&](std::size_t rank) {
-          return "rank " + std::to_string(rank) +
-                 (waiting[rank] ? " is at " + text_of(*waiting[rank], *programs_[rank])
-                                : " has ended");
-        };
-        return "the ranks do not meet: " + where(0) + (r ? ", " + where(r) : "");
-      }
-    if (std::string problem = collective(waiting); !problem.empty()) return problem;
-    for (Cursor& c : cursors) ++c.position;
+    if (!moved) return where_ranks_stand(waiting);
   }
+}
+
+/// The ranks that make the instruction together, as soon as all of them have arrived: those that
+/// `rank` is the first of; of a message its sender and its receiver.
+std::string SymbolicRun::meet_at(const Instruction& i, int rank,
+                                 const std::vector<const Instruction*>& waiting,
+                                 std::vector<int>& met) const {
+  if (i.op == Op::recv) return "";
+  const int n = static_cast<int>(programs_.size());
+  std::vector<int> ranks;
+  if (i.along == axes::all) {  // fewer than the program is for may be checked
+    ranks.resize(programs_.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+  } else if (program(rank).mesh.world != n) {
+    return "groups of ranks, of which some are not here";
+  } else {
+    ranks = program(rank).mesh.peers(i.along, rank);
+  }
+  if (i.op == Op::send) {
+    if (i.peer < 0 || static_cast<std::size_t>(i.peer) >= ranks.size())
+      return "send to rank " + std::to_string(i.peer) + ", which does not exist";
+    const int to = ranks[static_cast<std::size_t>(i.peer)];
+    const Instruction* other = waiting[to];
+    if (other && other->op == Op::recv && other->along == i.along && to != rank &&
+        other->peer >= 0 && static_cast<std::size_t>(other->peer) < ranks.size() &&
+        ranks[static_cast<std::size_t>(other->peer)] == rank)
+      met = {rank, to};
+    return "";
+  }
+  const bool all_here =
+      ranks.front() == rank && std::ranges::all_of(ranks, [&](int other) {
+        return waiting[other] && waiting[other]->op == i.op && waiting[other]->along == i.along;
+      });
+  if (all_here) met = std::move(ranks);
+  return "";
+}
+
+std::string SymbolicRun::where_ranks_stand(const std::vector<const Instruction*>& waiting) const {
+  const auto where = [&](std::size_t rank) {
+    return "rank " + std::to_string(rank) +
+           (waiting[rank] ? " is at " + text_of(*waiting[rank], *programs_[rank]) : " has ended");
+  };
+  const auto differs = [&](const Instruction* i) {
+    return !i || !waiting[0] || i->op != waiting[0]->op || i->op == Op::send || i->op == Op::recv;
+  };
+  const auto other = std::ranges::find_if(waiting, differs) - waiting.begin();
+  if (other < std::ssize(waiting))
+    return "the ranks do not meet: " + where(0) +
+           (other > 0 ? ", " + where(static_cast<std::size_t>(other)) : "");
+  const auto elsewhere = std::ranges::find_if(
+      waiting, [&](const Instruction* i) { return i->along != waiting[0]->along; });
+  return std::string(name_of(waiting[0]->op)) + " among other ranks on rank " +
+         std::to_string(elsewhere - waiting.begin()) + " than on rank 0";
 }
 
 Symbol SymbolicRun::operand(const Use& u, int rank) {
@@ -226,7 +274,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
       const Use* step = find_use(i, FetchSlot::step);
       const Mesh& mesh = program(rank).mesh;
       // ranks that share a batch have that of their place
-      const int own = mesh.tensor * mesh.context > 1 ? mesh.batch_of(rank) : rank;
+      const int own = mesh.batches() < mesh.world ? mesh.batch_of(rank) : rank;
       for (const Use& u : i.uses)
         if (writes(u.how))
           store(u, rank,

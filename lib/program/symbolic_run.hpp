@@ -1,5 +1,5 @@
-// Runs programs over symbols, the ranks in lockstep: each in list order, collectives where all that
-// take part have arrived.
+// Runs programs over symbols, the ranks in lockstep: each in list order, collectives and messages
+// where all that take part have arrived.
 #pragma once
 #include "program/cells.hpp"
 #include "program/check.hpp"
@@ -34,7 +34,9 @@ class SymbolicRun {
   std::string require_same_elements(const Instruction& i, int rank) const;
   UpdateOperands update_operands(const Instruction& i, int rank, int cell);
   void grad_norm(const Instruction& i, int rank);
-  std::string collective(const std::vector<const Instruction*>& of_rank);
+  std::string meet_at(const Instruction& i, int rank,
+                      const std::vector<const Instruction*>& waiting, std::vector<int>& met) const;
+  std::string where_ranks_stand(const std::vector<const Instruction*>& waiting) const;
   std::string transfer(const Instruction& send, int from, const Instruction& recv, int to);
   std::string move(const Instruction& i, const Use& from, int from_rank, const Use& to,
                    int to_rank);

@@ -78,6 +78,7 @@ class RuleSet {
 void check_model_rules(const RuleContext& context);
 void check_data_rules(const RuleContext& context);
 void check_parallel_rules(const RuleContext& context);
+void check_pipeline_rules(const RuleContext& context);
 void check_optimizer_rules(const RuleContext& context);
 void check_schedule_rules(const RuleContext& context);
 void check_memory_rules(const RuleContext& context);

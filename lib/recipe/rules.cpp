@@ -68,6 +68,7 @@ void check_rules(const Recipe& recipe, const Reading& reading, bool trains,
   check_model_rules(context);
   check_data_rules(context);
   check_parallel_rules(context);
+  check_pipeline_rules(context);
   check_optimizer_rules(context);
   check_schedule_rules(context);
   of_run.eval();

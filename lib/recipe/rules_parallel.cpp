@@ -32,14 +32,20 @@ class ParallelRules : public RuleSet {
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value,
                &accum = r_.batch.grad_accum_steps;
     const auto ranks = batches();
-    const bool tensor = tensor_ranks() > 1, context = context_ranks() > 1;
+    std::string sharing;  // a batch, by key
+    for (const auto& [name, count] : {std::pair{"tensor", tensor_ranks()},
+                                      {"context", context_ranks()},
+                                      {"pipeline", r_.parallel.pipeline}})
+      if (count > 1) sharing += (sharing.empty() ? "" : " * ") + std::string(name);
+    if (sharing.find('*') != std::string::npos) sharing = "(" + sharing + ")";
     const std::initializer_list<std::string> keys{"batch",
                                                   "batch.global_batch_size",
                                                   "batch.micro_batch_size",
                                                   "batch.grad_accum_steps",
                                                   "parallel.world_size",
                                                   "parallel.tensor",
-                                                  "parallel.context"};
+                                                  "parallel.context",
+                                                  "parallel.pipeline"};
     const int given = global.has_value() + micro.has_value() + accum.has_value();
     refuse(given < 2 && !global, "batch", keys,
            "needs global_batch_size, or two of global_batch_size, micro_batch_size and "
@@ -66,11 +72,8 @@ class ParallelRules : public RuleSet {
              "times micro_batch_size and the ranks is too large a number");
       const bool several = ranks.value_or(1) > 1;
       const std::string factors = std::string("micro_batch_size * grad_accum_steps") +
-                                  (!several            ? " ("
-                                   : tensor && context ? " * world_size / (tensor * context) ("
-                                   : tensor            ? " * world_size / tensor ("
-                                   : context           ? " * world_size / context ("
-                                                       : " * world_size (") +
+                                  (several ? " * world_size" : "") +
+                                  (several && !sharing.empty() ? " / " + sharing : "") + " (" +
                                   std::to_string(*micro) + " * " + std::to_string(*accum) +
                                   (several ? " * " + std::to_string(*ranks) : "") + " = " +
                                   std::to_string(whole) + ")";
@@ -215,7 +218,9 @@ std::vector<Problem> parallel_problems(const Recipe& recipe) {
   Reading nowhere;
   nowhere.where[""] = {};
   yaml::Problems problems;
-  check_parallel_rules({recipe, nowhere, true, problems});
+  const RuleContext context{recipe, nowhere, true, problems};
+  check_parallel_rules(context);
+  check_pipeline_rules(context);
   return problems.listed();
 }
 

@@ -1,6 +1,7 @@
 // The recipe on one page: what a user may write, with defaults. Read, dumped and documented through
 // visit_fields.
 #pragma once
+#include "core/pipeline_schedule.hpp"
 #include "core/recompute_level.hpp"
 #include "recipe/all_or.hpp"
 #include "options/model/adapter.hpp"
@@ -421,17 +422,24 @@ inline const EnumNames<ExpertsOverflow>& enum_names(ExpertsOverflow) {
                                                 {ExpertsOverflow::drop, "drop"}};
   return names;
 }
-/// Of parallel.tensor, and of parallel.context.
+inline const options::EnumNames<PipelineSchedule>& enum_names(PipelineSchedule) {
+  static const options::EnumNames<PipelineSchedule> names{
+      {PipelineSchedule::one_f_one_b, "1f1b"}, {PipelineSchedule::interleaved, "interleaved"}};
+  return names;
+}
+/// Of parallel.tensor, of parallel.context, and of parallel.pipeline.
 constexpr std::int64_t most_ranks_of_a_batch = 1 << 12;
 struct ParallelSection {
   Auto<ParallelMode> mode;
   Auto<std::int64_t> world_size, shard_ranks;
   Auto<std::int64_t> tensor{1}, context{1};
   std::int64_t experts = 1;
-  /// Neighbouring ranks that share one batch; nothing: to be chosen.
+  std::int64_t pipeline = 1, pipeline_chunks = 1;
+  PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;
+  /// Ranks that share one batch; nothing: to be chosen.
   std::optional<std::int64_t> batch_ranks() const {
     if (tensor.is_auto() || context.is_auto()) return std::nullopt;
-    return *tensor.value * *context.value;
+    return *tensor.value * *context.value * pipeline;
   }
   double experts_capacity = 0;
   ExpertsOverflow experts_overflow = ExpertsOverflow::error;
@@ -460,6 +468,16 @@ void visit_fields(Visitor& field, ParallelSection& s) {
         "each row, and computes attention for a part of the heads and all tokens (context "
         "parallelism). 1: each rank has whole rows; auto: 1, unless more fit memory.budget alone "
         "or are predicted to be faster");
+  field("pipeline", s.pipeline, between(1, most_ranks_of_a_batch),
+        "Stages, each of which computes some of the layers of each micro-batch and hands on what "
+        "they make (pipeline parallelism). Ranks of one stage are neighbours. 1: each rank computes "
+        "all layers");
+  field("pipeline_schedule", s.pipeline_schedule, anything(),
+        "In which order stages compute. 1f1b: a forward and a backward by turns, with as few "
+        "micro-batches under way as keep all stages busy; interleaved: the same with several chunks "
+        "of layers a stage, which idles less and keeps more");
+  field("pipeline_chunks", s.pipeline_chunks, between(1, 64),
+        "Of pipeline_schedule: interleaved, the chunks of layers of each stage");
   field("experts", s.experts, between(1, 1 << 12),
         "Neighbouring ranks that share the experts of each layer: each has as many of them, and "
         "rows go to them and back (expert parallelism). 1: each rank has all");

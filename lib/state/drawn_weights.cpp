@@ -36,6 +36,11 @@ bool ResidentState::draw(Group& group, std::uint64_t seed) {
   if (!device_) return false;
   for (const ParameterSpec& p : group.spec->parameters)
     if (p.initializer == Initializer::constructed) return false;
+  const std::string drawn_from = hash_hex(std::as_bytes(std::span(&seed, 1))) + group.spec->name;
+  if (!group.is_here && group.parameter.on_disk == program::none) {
+    group.loaded_hash = drawn_from;
+    return true;
+  }
   std::vector<Place> places{group.parameter};
   if (group.master_kind != Master::absent) places.push_back(group.master);
   kernels::InitialPlaces to, copy;  // copy: what updates on the host read
@@ -69,15 +74,15 @@ bool ResidentState::draw(Group& group, std::uint64_t seed) {
     if (place.in_base) on_device_.insert(place);
   }
   // of frozen weights on the host, which another rank may have loaded, their bytes tell
-  if (group.spec->training.trained || group.parameter.in_base)
-    group.loaded_hash = hash_hex(std::as_bytes(std::span(&seed, 1))) + group.spec->name;
+  if (staged_ || group.spec->training.trained || group.parameter.in_base)
+    group.loaded_hash = drawn_from;
   return true;
 }
 
 void ResidentState::leave_on_device(Group& group) {
   if (!is_left(group)) return;
   const std::span<std::byte> bytes(group.parameter.memory, group.parameter.bytes);
-  if (group.layout.is_whole() && ranks_.world_size() > 1)  // which compare them
+  if (group.layout.is_whole() && ranks_.world_size() > 1 && !staged_)  // which compare them
     group.loaded_hash = hash_hex(std::span<const std::byte>(bytes));
   device_->keep(bytes);
   on_device_.insert(group.parameter);

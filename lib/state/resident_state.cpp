@@ -9,7 +9,6 @@
 #include "core/half.hpp"
 #include "core/hash.hpp"
 #include "optim/optimizer.hpp"
-#include "plan/memory_plan.hpp"
 #include "program/frozen.hpp"
 #include "program/shards.hpp"
 #include "architectures/absent_tensor.hpp"
@@ -31,19 +30,6 @@ using program::GroupSpec, program::Master, program::ParameterSpec, program::Role
 
 namespace {
 
-/// Of the host's memory what no resident has.
-std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* host) {
-  std::int64_t end = 0;
-  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
-    if (const auto& buffer = placed.program.buffers[b];
-        buffer.resident && buffer.space == program::Space::host)
-      end = std::max(end, placed.placement.base[b] + buffer.bytes());
-  end = (end + disk::block_bytes - 1) / disk::block_bytes * disk::block_bytes;
-  const std::int64_t all = placed.placement.peak_of(program::Space::host);
-  return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end))
-                           : std::span<std::byte>();
-}
-
 /// What the part has of the group's elements.
 std::vector<float> part_of_exact(const GroupSpec& group, const GroupSpec& part,
                                  std::span<const float> exact) {
@@ -59,83 +45,6 @@ std::vector<float> part_of_exact(const GroupSpec& group, const GroupSpec& part,
 
 }  // namespace
 
-ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory,
-                             const std::vector<program::StateSpec>& states, execute::Ranks ranks)
-    : placed_(placed),
-      device_(memory.device && memory.device->has_own_memory() ? memory.device : nullptr),
-      ranks_(ranks),
-      sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::is_cut)),
-      window_(memory.disk, free_on_host(placed, memory.host)) {
-  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.world))
-    throw InternalError("shards of " + std::to_string(placed.program.mesh.world) +
-                        " ranks, which are not here");
-  const std::vector<program::Layout> layouts = program::layouts_of(placed.program, placed.graph);
-  for (std::size_t g = 0; g < layouts.size(); ++g) {
-    Group& group = groups_.emplace_back();
-    group.spec = &placed.graph.groups[g];
-    group.whole.push_back(*group.spec);
-    group.layout = layouts[g];
-    const program::Mesh& mesh = placed.program.mesh;
-    for (const int rank : mesh.peers(layouts[g].along(), ranks_.rank()))
-      group.shards.push_back(program::local(*group.spec, layouts[g], mesh, rank).spec);
-  }
-  leaves_frozen_ = device_ && std::ranges::any_of(placed.graph.groups, [](const GroupSpec& g) {
-                     return std::ranges::any_of(g.parameters, &ParameterSpec::of_adapter);
-                   });
-  if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
-    weights_memory_.emplace(bytes);  // whole pages, which blocks of the disk are not larger than
-    weights_window_ =
-        DiskWindow(memory.disk, {weights_memory_->data(), static_cast<std::size_t>(bytes)});
-  }
-  const auto& buffers = placed.program.buffers;
-  for (std::size_t b = 0; b < buffers.size(); ++b) {
-    const auto& buffer = buffers[b];
-    if (!buffer.resident || is_derived(buffer)) continue;
-    const bool on_host = buffer.space == program::Space::host;
-    if (on_host && !memory.host)
-      throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
-    const bool on_disk = buffer.space == program::Space::disk;
-    if (on_disk && !memory.disk && buffer.role == Role::parameter)
-      throw InternalError(buffer.name + " lies on a disk, which is not there");
-    if (on_disk && !memory.disk) continue;
-    std::byte* const at =
-        on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
-    const Place place{at, on_disk ? placed.placement.base[b] : program::none,
-                      static_cast<std::size_t>(buffer.bytes()), buffer.role == Role::parameter,
-                      !on_host && !on_disk};
-    switch (buffer.role) {
-      case Role::step: step_ = reinterpret_cast<std::int64_t*>(at); continue;
-      case Role::applied_steps: applied_ = reinterpret_cast<std::int64_t*>(at); continue;
-      case Role::loss_scale: loss_scale_ = reinterpret_cast<double*>(at); continue;
-      case Role::fp8_ranges:
-        fp8_ranges_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.elements)};
-        set_fp8_ranges({});
-        continue;
-      case Role::learning_rates:
-        lr_table_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.elements)};
-        continue;
-      default: break;
-    }
-    Group& group = groups_[static_cast<std::size_t>(buffer.index)];
-    if (buffer.role == Role::parameter) {
-      // those that blocks compute with come first
-      if (on_host && group.parameter.bytes > 0)
-        group.on_host = at;
-      else
-        group.parameter = place;
-    } else if (buffer.role == Role::master) {
-      group.master = place;
-      group.master_kind = program::master_kind(buffer);
-    } else if (!states.empty()) {
-      const program::StateSpec& spec = states.at(static_cast<std::size_t>(buffer.item));
-      State& state = group.states.emplace_back(
-          State{spec, {}, buffer.is_cut(), place, buffer.elements, on_host});
-      for (const GroupSpec& shard : shards_of(group, state))
-        state.layouts.push_back(program::state_layout(spec, shard));
-    }
-  }
-}
-
 void ResidentState::initialize(const model::WeightInitializer& weights, Memory memory) {
   states_written_ = memory == Memory::written;
   std::vector<float> memory_of_largest;
@@ -148,7 +57,7 @@ void ResidentState::initialize(const model::WeightInitializer& weights, Memory m
       store_exact(group, exact);
     }
     for (const State& state : group.states)
-      if (!state.spec.averages_weights &&  // which begins as the weights
+      if (group.is_here && !state.spec.averages_weights &&  // which begins as the weights
           (memory == Memory::written || state.spec.initial != 0 || state.on_host))
         begin(state);
   }
@@ -222,7 +131,9 @@ std::string ResidentState::weights_hash() const {
 
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
   if (group.is_kept) return;
-  group.loaded_hash = !group.layout.is_whole() ? hash_hex(std::as_bytes(exact)) : "";
+  group.loaded_hash = !group.layout.is_whole() || staged_ ? hash_hex(std::as_bytes(exact)) : "";
+  for (const Place& stored : exact_parts(group)) gathered_.erase(stored);
+  if (!group.is_here) return;
   std::vector<float> part;
   if (group.spec->parts.are_several()) {
     part = part_of_exact(*group.spec, group.shards[own(group)], exact);
@@ -231,7 +142,6 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     const auto size = static_cast<std::size_t>(group.shards.front().elements);
     exact = exact.subspan(own(group) * size, size);
   }
-  for (const Place& stored : exact_parts(group)) gathered_.erase(stored);
   store_rounded(group, exact);
   for (const State& state : group.states)
     if (state.spec.averages_weights)

@@ -56,7 +56,7 @@ class ResidentState {
   /// as they are, e.g. because another rank fills them.
   void keep_frozen(program::Space space, const std::vector<program::Range>& pages, bool keeps);
   /// Whether all ranks must call what draws and loads weights, because it gathers shards.
-  bool gathers_to_load() const { return sharded_; }
+  bool gathers_to_load() const { return sharded_ || staged_; }
   /// Returns where they lie.
   std::span<const double> set_learning_rates(const std::vector<double>& table);
   void set_counters(std::int64_t step, std::int64_t applied_steps);
@@ -94,8 +94,8 @@ class ResidentState {
   void store();
   /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names.
   /// Weights and floating states with an entry for each element have the folder's layout, other
-  /// states their own. The same tensors however they lie in shards, which all ranks gather
-  /// (TensorSource::prepare).
+  /// states their own. The same tensors however they lie in shards and over stages, which all ranks
+  /// gather (TensorSource::prepare).
   std::vector<checkpoint::TensorSource> weights() const;
   /// Of the weights' bytes as they lie; of groups that lie in shards, of all that were loaded last;
   /// where the device drew them, of what they follow from.
@@ -119,6 +119,7 @@ class ResidentState {
     std::size_t bytes = 0;
     bool of_weights = false;  // those that blocks compute with
     bool in_base = false;
+    int elsewhere = program::none;  // of another stage: which of PlacedProgram::elsewhere
     auto operator<=>(const Place&) const = default;
   };
   struct State {
@@ -132,6 +133,8 @@ class ResidentState {
   };
   struct Group {
     const program::GroupSpec* spec = nullptr;
+    int stage = program::none;  // of a pipeline: the first that keeps it
+    bool is_here = true;        // this rank keeps it; else another stage's
     std::vector<program::GroupSpec> whole;  // the group alone
     program::Layout layout;
     // by place of the ranks that differ along the layout; the whole group where nobody does
@@ -178,7 +181,10 @@ class ResidentState {
                                         std::vector<std::byte>& memory) const;
   const std::vector<program::GroupSpec>& shards_of(const Group& group, const State& state) const;
   std::vector<Place> exact_parts(const Group& group) const;
-  void gather(const Group& group, const std::vector<Place>& wanted) const;
+  /// What a buffer of a group is to it.
+  void take_resident(const program::Buffer& buffer, const Place& place,
+                     const std::vector<program::StateSpec>& states);
+  void gather(const Group& group, const std::vector<Place>& wanted, bool in_shards = true) const;
   const std::byte* whole(const Group& group, const Place& mine) const;
   std::span<const float> exact_elements(const Group& group, std::int64_t first,
                                         std::span<float> out) const;
@@ -204,6 +210,7 @@ class ResidentState {
   execute::Device* device_;  // null: new weights are drawn on the CPU, to where they lie
   execute::Ranks ranks_;
   bool sharded_ = false;  // any group is
+  bool staged_ = false;   // stages keep different groups
   // by one's own shard: what gather made
   mutable std::map<Place, std::vector<std::byte>> gathered_;
   // in the host's memory behind its residents, where steps have what they read ahead: between steps

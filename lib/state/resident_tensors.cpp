@@ -144,23 +144,32 @@ void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& te
 
 }  // namespace
 
-/// All ranks' bytes of what is wanted, after one another; what was gathered before and is not
-/// wanted goes. All ranks call it in the same order.
-void ResidentState::gather(const Group& group, const std::vector<Place>& wanted) const {
-  if (!sharded_) return;
+/// All ranks' bytes of what is wanted, after one another; of a pipeline those of the first stage that
+/// keeps it. What was gathered before and is not wanted goes. All ranks call it in the same order.
+void ResidentState::gather(const Group& group, const std::vector<Place>& wanted,
+                           bool in_shards) const {
+  if (!gathers_to_load()) return;
   std::erase_if(gathered_, [&](const auto& g) { return !std::ranges::count(wanted, g.first); });
   for (const Place& mine : wanted) {
-    if (group.layout.is_whole()) continue;
+    const bool is_cut = in_shards && !group.layout.is_whole();
+    if (!is_cut && !staged_) continue;
     const auto [it, is_new] = gathered_.try_emplace(mine);
     if (!is_new) continue;
-    it->second.resize(mine.bytes * group.shards.size());
-    ranks_.communicator(group.layout.along())
-        ->all_gather(read(mine), it->second.data(), static_cast<std::int64_t>(mine.bytes));
+    it->second.resize(mine.bytes * (is_cut ? group.shards.size() : 1));
+    const bool is_first = !staged_ || placed_.program.mesh.stage_of(ranks_.rank()) == group.stage;
+    if (is_first && is_cut)
+      ranks_.communicator(group.layout.along())
+          ->all_gather(read(mine), it->second.data(), static_cast<std::int64_t>(mine.bytes));
+    else if (is_first)
+      tensor::copy(it->second.data(), read(mine), mine.bytes);
+    if (staged_)
+      ranks_.communicator(program::axes::stage)
+          ->broadcast(it->second.data(), static_cast<std::int64_t>(it->second.size()), group.stage);
   }
 }
 
 const std::byte* ResidentState::whole(const Group& group, const Place& mine) const {
-  if (group.layout.is_whole()) return read(mine);
+  if (group.layout.is_whole() && !staged_) return read(mine);
   const auto found = gathered_.find(mine);
   if (found == gathered_.end())
     throw InternalError("a tensor is read of which the ranks have not gathered the parts");
@@ -251,6 +260,7 @@ const std::vector<GroupSpec>& ResidentState::shards_of(const Group& group,
 /// Of a tensor's state, what lies here.
 void ResidentState::store_entries(const Group& group, const State& state, std::size_t parameter,
                                   std::span<const std::byte> entries) {
+  if (!group.is_here) return;
   for_each_part(shards_of(group, state), group.spec->parameters[parameter], state.spec,
                 [&](const StatePart& part) {
                   if (part.shard == (state.in_shards ? own(group) : 0) && part.bytes > 0)
@@ -264,7 +274,8 @@ std::span<const std::byte> ResidentState::entries_of(const Group& group, const S
                                                      std::size_t parameter,
                                                      std::vector<std::byte>& memory) const {
   const ParameterSpec& p = group.spec->parameters[parameter];
-  const std::byte* const from = state.in_shards ? whole(group, state.place) : read(state.place);
+  const std::byte* const from = state.in_shards || staged_ ? whole(group, state.place)
+                                                          : read(state.place);
   const program::TensorSpec saved{"", state.spec.dtype, saved_dims_of(state.spec, *group.spec, p)};
   const auto all = static_cast<std::size_t>(saved.bytes());
   std::span<const std::byte> out;
@@ -323,6 +334,7 @@ void ResidentState::load_bytes(const Group& group, const State& codes, const Sta
   std::vector<float> values(of_blocks.size() / sizeof(float));
   std::memcpy(values.data(), of_blocks.data(), of_blocks.size());
   all.scales = values;
+  if (!group.is_here) return;
   const std::vector<GroupSpec>& shards = shards_of(group, codes);
   const std::size_t here = codes.in_shards ? own(group) : 0;
   for (std::size_t k = 0; k < shards[here].parameters.size(); ++k) {
@@ -345,7 +357,8 @@ void ResidentState::load_states(const std::string& folder) {
   NamedTensors saved(folder);
   for (const auto& [name, tensor] : files.tensors()) saved.add(name, *tensor.entry, tensor.file);
   for (Group& group : groups_) {
-    for (const State& state : group.states) begin(state);
+    for (const State& state : group.states)
+      if (group.is_here) begin(state);
     for (std::size_t s = 0; s < group.states.size(); ++s) {
       const State& state = group.states[s];
       const bool is_of_bytes = s + 1 < group.states.size() &&
@@ -411,8 +424,10 @@ std::vector<checkpoint::TensorSource> ResidentState::states() const {
         out.push_back({state.spec.name + "." + p.name, state.spec.dtype,
                        folder ? p.saved_dims : saved_dims_of(state.spec, *group.spec, p), fill,
                        [this, &group, &state] {
-                         gather(group, state.in_shards ? std::vector<Place>{state.place}
-                                                       : std::vector<Place>{});
+                         gather(group,
+                                state.in_shards || staged_ ? std::vector<Place>{state.place}
+                                                           : std::vector<Place>{},
+                                state.in_shards);
                        }});
       }
   return out;

@@ -1,5 +1,6 @@
 #include "plan/choose/evaluator.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/stages.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 #include <set>
@@ -18,6 +19,11 @@ void count_gathers(const program::StepProgram& p, Evaluation& e) {
       groups.insert(shard->buffer);
     }
   e.gathered_groups = static_cast<std::int64_t>(groups.size());
+}
+
+/// What is weighed: the first rank, which has all duties, and that of each other stage.
+std::vector<Duties> duties_of_stages(const Draft& plan) {
+  return plan.mesh.pipeline > 1 ? duties_of(plan) : std::vector<Duties>(1);
 }
 
 }  // namespace
@@ -50,25 +56,37 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
   Known& k = known_[choice];
   const bool is_new = k.evaluation.bytes == 0;
   if (!is_new && (k.timed || !timed)) return k.evaluation;
-  // the first, one between and the last: more micro-steps take no more memory
-  const Draft decided =
-      sized(choice, std::min<std::int64_t>(samples_ / choice.micro_batch_size, 3));
+  const std::int64_t micro_steps = samples_ / choice.micro_batch_size;
+  const Draft decided = sized(choice, std::min(micro_steps, micro_steps_of_memory()));
   Evaluation& e = k.evaluation;
-  if (is_new) {
-    const Programs programs = plan_programs(decided, Extent::bytes);
-    const MemoryPlan memory = plan_memory_totals(decided, programs);
-    e.bytes = memory.total_bytes();
-    e.host_bytes = problem_.on_gpu ? host_need(memory) : 0;
-    e.offloaded_bytes = offloaded_bytes(programs.train.back().program);
-    count_gathers(programs.train.back().program, e);
-  }
+  if (is_new)
+    for (const Duties& duties : duties_of_stages(decided)) {
+      const Programs programs = plan_programs(decided, Extent::bytes, duties);
+      const MemoryPlan memory = plan_memory_totals(decided, programs);
+      e.bytes = std::max(e.bytes, memory.total_bytes());
+      e.host_bytes = std::max(e.host_bytes, problem_.on_gpu ? host_need(memory) : 0);
+      e.offloaded_bytes =
+          std::max(e.offloaded_bytes, offloaded_bytes(programs.train.back().program));
+      if (duties.first_rank == 0) count_gathers(programs.train.back().program, e);
+    }
   // the micro-steps between the second and the last are alike
-  if (timed)
-    e.seconds = step_seconds(
-        plan_programs(sized(choice, samples_ / choice.micro_batch_size), Extent::training),
-        *rates_);
+  if (timed) {
+    const Draft whole = sized(choice, micro_steps);
+    e.seconds = 0;
+    for (const Duties& duties : duties_of_stages(whole))
+      e.seconds = std::max(
+          e.seconds, step_seconds(plan_programs(whole, Extent::training, duties), *rates_));
+    e.seconds /= 1 - pipeline_idle_share(whole);
+  }
   k.timed = timed;
   return e;
+}
+
+/// The first, one between and the last: more micro-steps take no more memory. Of stages as many as
+/// are under way at once, and those behind them.
+std::int64_t Evaluator::micro_steps_of_memory() const {
+  const std::int64_t stages = problem_.mesh.pipeline;
+  return stages == 1 ? 3 : 2 * stages * problem_.recipe.parallel.pipeline_chunks;
 }
 
 Draft Evaluator::sized(const Decisions& choice, std::int64_t micro_steps) const {

@@ -9,7 +9,8 @@
 
 namespace trainx::plan {
 
-/// What a choice takes of the first rank, which has all duties.
+/// What a choice takes of the first rank, which has all duties; of stages, of those that take the
+/// most.
 struct Evaluation {
   std::int64_t bytes = 0;            // of the device; on a CPU of the process
   std::int64_t host_bytes = 0;       // beside a GPU
@@ -45,6 +46,7 @@ class Evaluator {
     bool timed = false;
   };
   const Evaluation& known(const Decisions& choice, bool timed);
+  std::int64_t micro_steps_of_memory() const;
   /// The run with so many micro-steps.
   Draft sized(const Decisions& choice, std::int64_t micro_steps) const;
 

@@ -76,7 +76,7 @@ std::optional<FewerLayers> fewer_layers(const Draft& plan) {
   const auto& offload = r.memory.optimizer_offload;
   const bool by_group = offload.share.is_auto() || *offload.share.value > 0 ||
                         offload.where == recipe::OptimizerOffload::cpu_disk;
-  if (by_name || by_group) return std::nullopt;
+  if (by_name || by_group || plan.mesh.pipeline > 1) return std::nullopt;
   return std::visit(
       [](const auto& d) -> std::optional<FewerLayers> {
         if constexpr (requires { d.num_layers; }) {

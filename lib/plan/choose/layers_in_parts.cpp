@@ -23,6 +23,20 @@ std::string must_divide(const Draft& plan, std::int64_t sharing) {
          "; start a multiple of " + std::to_string(sharing) + ", or write another number";
 }
 
+void make_stages(Draft& plan) {
+  const std::int64_t stages = plan.recipe.parallel.pipeline, world = plan.mesh.world;
+  if (stages == 1) return;
+  const auto refuse = [&](const std::string& why) {
+    throw UserError(ExitCode::invalid_recipe,
+                    "parallel.pipeline is " + std::to_string(stages) + ", and " + why);
+  };
+  if (world % stages != 0) refuse(must_divide(plan, stages));
+  plan.mesh.pipeline = static_cast<int>(stages);
+  if (plan.zero_stage() > 0 && plan.mesh.stage_ranks() == 1)
+    refuse("all ranks share one batch, so that there are no others to share shards with; write "
+           "parallel.mode: ddp");
+}
+
 void share_rows(Draft& plan) {
   const std::int64_t ranks = *plan.recipe.parallel.context.value, world = plan.mesh.row_ranks();
   if (ranks == 1) return;
@@ -44,7 +58,7 @@ void share_rows(Draft& plan) {
 }
 
 void share_parts(Draft& plan) {
-  const std::int64_t ranks = *plan.recipe.parallel.tensor.value, world = plan.mesh.world;
+  const std::int64_t ranks = *plan.recipe.parallel.tensor.value, world = plan.mesh.stage_ranks();
   if (ranks == 1) return;
   if (world % ranks != 0) refuse_tensor(plan, must_divide(plan, ranks));
   if (plan.mode == recipe::ParallelMode::dp)
@@ -59,16 +73,21 @@ void share_parts(Draft& plan) {
 }  // namespace
 
 void share_layers(Draft& plan) {
+  make_stages(plan);
   share_parts(plan);
   share_rows(plan);
 }
 
 std::string batches_factor(const Draft& plan) {
-  const bool tensor = plan.mesh.tensor > 1, context = plan.mesh.context > 1;
-  if (tensor && context) return "world_size / (parallel.tensor * parallel.context)";
-  return tensor    ? "world_size / parallel.tensor"
-         : context ? "world_size / parallel.context"
-                   : "world_size";
+  std::string sharing;
+  int keys = 0;
+  for (const auto& [key, ranks] : {std::pair{"parallel.tensor", plan.mesh.tensor},
+                                   {"parallel.context", plan.mesh.context},
+                                   {"parallel.pipeline", plan.mesh.pipeline}})
+    if (ranks > 1) sharing += (keys++ > 0 ? " * " : "") + std::string(key);
+  return keys == 0   ? "world_size"
+         : keys == 1 ? "world_size / " + sharing
+                     : "world_size / (" + sharing + ")";
 }
 
 std::string shared_rows_words(const Draft& plan) {

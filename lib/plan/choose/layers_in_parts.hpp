@@ -5,7 +5,7 @@
 
 namespace trainx::plan {
 
-/// Sets mesh.tensor and mesh.context as parallel.tensor and parallel.context say, which are
+/// Sets mesh.pipeline, mesh.tensor and mesh.context as parallel.tensor and parallel.context say, which are
 /// numbers. Throws UserError 78 where the ranks are no such groups, or the mode has none.
 void share_layers(Draft& plan);
 

@@ -78,7 +78,9 @@ std::vector<ModeOfShards> modes_of(const Draft& plan, Freedom freedom, std::int6
   add(ParallelMode::ddp);
   if (!why_no_shards(plan).empty()) return out;
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
-    if (!offloads_weights(plan) || mode == ParallelMode::zero3) add(mode);
+    if (plan.mesh.pipeline > 1 && mode != ParallelMode::zero1)
+      break;  // stages have several micro-steps under way
+    else if (!offloads_weights(plan) || mode == ParallelMode::zero3) add(mode);
   // what fits as it is preferred where times are not known: all modes of a node, then all ranks
   std::ranges::stable_sort(out, {}, [&](const ModeOfShards& m) {
     return m.mode != ParallelMode::ddp && node > 0 && m.shard != node;
@@ -137,7 +139,7 @@ std::string why_no_shards(const Draft& plan) {
 
 bool may_update_on_host(const Draft& plan) {
   const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::absent,
-             parts_alone = plan.update.unit == program::Unit::tensor && plan.in_parts();
+             parts_alone = plan.update.unit == program::Unit::tensor && plan.cuts_tensors();
   return plan.on_gpu &&
          plan.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none &&
          keeps_states && !parts_alone;

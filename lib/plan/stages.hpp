@@ -1,0 +1,24 @@
+// How layers are cut into the stages of a pipeline.
+#pragma once
+#include "plan/draft.hpp"
+#include "program/pipeline_cut.hpp"
+
+namespace trainx::plan {
+
+/// The cut of the graph's blocks into as many chunks as parallel.pipeline and pipeline_chunks ask
+/// for, between layers: that whose slowest chunk takes the least, by the arithmetic and the bytes of
+/// its blocks and by what is recomputed. Throws UserError 78 where the model has too few layers, or
+/// the schedule does not go with the number of micro-steps.
+program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph);
+
+/// Does parallel.pipeline_schedule go with so many micro-steps?
+bool may_take_turns(const Draft& plan, std::int64_t micro_steps);
+
+/// Of a step, the share in which stages wait for each other, were all chunks alike. 0 without
+/// stages.
+double pipeline_idle_share(const Draft& plan);
+
+/// What plans say of stages; "" where there are none.
+std::string stages_words(const Draft& plan);
+
+}  // namespace trainx::plan
