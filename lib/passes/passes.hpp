@@ -39,12 +39,12 @@ StepProgram activation_recomputation(StepProgram p, const ModelGraph& graph,
 /// that are made once a run stay.
 StepProgram casts_of_weights(StepProgram p);
 
-/// The program of one stage of a pipeline (Huang et al. 2019, arXiv:1811.06965): its chunks of layers
-/// for each micro-step, in the order of the schedule; values between chunks are sent to the stage
-/// that reads them, their gradients back. A group that several stages keep has one gradient, the sum
-/// of theirs. Norm, losses and what else blocks add up are summed over stages. Also of a program
-/// that only evaluates, made from the residents of the same plain program. Residents stay in their
-/// order.
+/// The program of one stage of a pipeline (Huang et al. 2019, arXiv:1811.06965): its chunks of
+/// layers for each micro-step, in the order of the schedule; values between chunks are sent to the
+/// stage that reads them, their gradients back. A group that several stages keep has one gradient,
+/// the sum of theirs. Norm, losses and what else blocks add up are summed over stages. Also of a
+/// program that only evaluates, made from the residents of the same plain program. Residents stay
+/// in their order.
 StepProgram pipeline(StepProgram p, const ModelGraph& graph, const program::Mesh& mesh,
                      const program::PipelineCut& cut, int stage);
 

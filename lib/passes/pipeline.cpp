@@ -103,6 +103,14 @@ class Stage {
     return buffer(b).role == Role::value || buffer(b).role == Role::value_gradient;
   }
 
+  /// Blocks that exchange add to the gradients that they modify.
+  bool reads_gradient(const Instruction& i, const Use& u) const {
+    const bool exchanges = is_of_block(i) &&
+                           graph_.blocks[static_cast<std::size_t>(i.block)].exchange !=
+                               ExchangeKind::nothing;
+    return u.how == How::read || (u.how == How::modify && !exchanges);
+  }
+
   /// A value that later chunks read goes from chunk to chunk up to the last of them, its gradient
   /// back from there: each chunk adds what it has of it. Each has a buffer of its own.
   void hand_on_values() {
@@ -120,12 +128,14 @@ class Stage {
           const auto [span, is_new] = spans.try_emplace(u.buffer, Span{chunk, chunk, i.micro});
           span->second.first = std::min(span->second.first, chunk);
           span->second.last = std::max(span->second.last, chunk);
-          // a value begins in the first chunk that uses it, and its gradient ends there
-          if (is_gradient ? u.how == How::read || u.how == How::modify : writes(u.how)) {
+          // a value begins in the first chunk that uses it, and its gradient ends there; what a
+          // later chunk reads of a gradient is what that and those behind it have added
+          if (is_gradient ? reads_gradient(i, u) : writes(u.how)) {
             const auto [of, is_first] = ends_in_.try_emplace(u.buffer, chunk);
-            if (!is_first && of->second != chunk)
+            if (is_gradient) of->second = std::min(of->second, chunk);
+            if (of->second != chunk && !is_gradient)
               throw InternalError("pipeline: " + buffer(u.buffer).name +
-                                  " is of two chunks of layers");
+                                  " is made by two chunks of layers");
           }
         }
     for (const auto& [value, span] : spans) {
@@ -191,12 +201,12 @@ class Stage {
     append_between_stages(Op::recv, Use{b, How::overwrite, CopySlot::to}, from, micro);
   }
   void add(BufferId from, BufferId to) {
-    p_.steady.push_back({Op::add,
-                         none,
-                         none,
-                         Lane::communication,
-                         {Use{from, How::read, CopySlot::from},
-                          Use{to, How::accumulate, CopySlot::to}}});
+    p_.steady.push_back(
+        {Op::add,
+         none,
+         none,
+         Lane::communication,
+         {Use{from, How::read, CopySlot::from}, Use{to, How::accumulate, CopySlot::to}}});
   }
   /// A buffer of the same elements, beside it.
   BufferId beside(BufferId like, const std::string& more, Role role) {
@@ -212,8 +222,7 @@ class Stage {
     for (const auto& [turn, list] : turns_)
       for (const Instruction& i : list)
         for (const Use& u : i.uses)
-          if (u.buffer == b && writes(u.how))
-            stages.insert(cut_.shape.stage_of(std::get<1>(turn)));
+          if (u.buffer == b && writes(u.how)) stages.insert(cut_.shape.stage_of(std::get<1>(turn)));
     return {stages.begin(), stages.end()};
   }
 
@@ -298,7 +307,8 @@ class Stage {
           return u.slot >= QuantizeSlot::first_group && !keeps(QuantizeSlot::group_of(u.slot));
         };
         std::erase_if(i.uses, is_elsewhere);
-        if (std::ranges::none_of(i.uses, [](const Use& u) { return QuantizeSlot::is_from(u.slot); }))
+        if (std::ranges::none_of(i.uses,
+                                 [](const Use& u) { return QuantizeSlot::is_from(u.slot); }))
           continue;
       }
       if (i.op == Op::grad_norm)

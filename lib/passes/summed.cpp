@@ -13,12 +13,12 @@ using namespace program;
 std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
   std::vector<int> last(p.buffers.size(), none);
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
-    // gradients are also written by what stages of a pipeline tell each other
-    const bool of_block = is_of_block(p.steady[k]);
+    // stages of a pipeline also add up gradients, and tell each other the sums of one batch
+    const bool of_block = is_of_block(p.steady[k]), tells = p.steady[k].op == Op::send;
     for (const Use& u : p.steady[k].uses) {
       const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-      if (writes(u.how) &&
-          (b.role == Role::gradient || (of_block && is_scalar(b.role) && !b.resident)))
+      if ((b.role == Role::gradient && (writes(u.how) || tells)) ||
+          (of_block && writes(u.how) && is_scalar(b.role) && !b.resident))
         last[static_cast<std::size_t>(u.buffer)] = static_cast<int>(k);
     }
   }

@@ -145,8 +145,8 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
     p = passes::activation_recomputation(std::move(p), graph, levels);
     p = passes::casts_of_weights(std::move(p));
     const auto stage_of = [&](program::StepProgram whole, const program::ModelGraph& of_blocks) {
-      return passes::pipeline(std::move(whole), of_blocks, plan.mesh,
-                              pipeline_cut(plan, of_blocks), of.stage);
+      return passes::pipeline(std::move(whole), of_blocks, plan.mesh, pipeline_cut(plan, of_blocks),
+                              of.stage);
     };
     std::vector<int> stage_of_group;
     if (plan.mesh.pipeline > 1) {

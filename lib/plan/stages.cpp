@@ -9,8 +9,8 @@
 namespace trainx::plan {
 namespace {
 
-/// Operations that a device makes in the time in which its memory gives it a byte: of recent GPUs in
-/// 16 bits some 200, of CPUs some 20.
+/// Operations that a device makes in the time in which its memory gives it a byte: of recent GPUs
+/// in 16 bits some 200, of CPUs some 20.
 constexpr double operations_of_a_byte = 100;
 
 double cost_of(const program::Phase& phase) {
@@ -45,9 +45,8 @@ std::vector<int> borders_of(const Draft& plan, const program::ModelGraph& graph)
   for (int b = 1; b < static_cast<int>(graph.blocks.size()); ++b) {
     const int layer = graph.blocks[static_cast<std::size_t>(b)].layer,
               before = graph.blocks[static_cast<std::size_t>(b) - 1].layer;
-    const bool within = layer == before ||
-                        (layer != program::none && before != program::none && together > 1 &&
-                         layer % together != 0);
+    const bool within = layer == before || (layer != program::none && before != program::none &&
+                                            together > 1 && layer % together != 0);
     if (!within) borders.push_back(b);
   }
   return borders;
@@ -145,12 +144,12 @@ program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& 
 double pipeline_idle_share(const Draft& plan) {
   if (plan.mesh.pipeline == 1) return 0;
   const program::PipelineShape shape = shape_of(plan);
-  const bool recomputes = std::ranges::any_of(
-      recompute_levels(plan.recipe.memory).of_layer,
-      [](RecomputeLevel level) { return level == RecomputeLevel::full; });
-  return program::idle_share(program::timed(
-      shape, program::turns_of_step(shape, plan.recipe.parallel.pipeline_schedule),
-      {.forward = 1, .backward = recomputes ? 3.0 : 2.0}));
+  const bool recomputes =
+      std::ranges::any_of(recompute_levels(plan.recipe.memory).of_layer,
+                          [](RecomputeLevel level) { return level == RecomputeLevel::full; });
+  return program::idle_share(
+      program::timed(shape, program::turns_of_step(shape, plan.recipe.parallel.pipeline_schedule),
+                     {.forward = 1, .backward = recomputes ? 3.0 : 2.0}));
 }
 
 std::string stages_words(const Draft& plan) {
@@ -159,7 +158,8 @@ std::string stages_words(const Draft& plan) {
   return "parallel.pipeline " + std::to_string(shape.stages) + ": each stage computes " +
          (shape.chunks > 1 ? std::to_string(shape.chunks) + " chunks of the layers"
                            : "some of the layers") +
-         "; with " + std::to_string(shape.micro_steps) + " micro-steps stages wait for each other " +
+         "; with " + std::to_string(shape.micro_steps) +
+         " micro-steps stages wait for each other " +
          std::to_string(std::llround(100 * pipeline_idle_share(plan))) + " % of a step";
 }
 

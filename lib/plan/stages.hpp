@@ -6,9 +6,9 @@
 namespace trainx::plan {
 
 /// The cut of the graph's blocks into as many chunks as parallel.pipeline and pipeline_chunks ask
-/// for, between layers: that whose slowest chunk takes the least, by the arithmetic and the bytes of
-/// its blocks and by what is recomputed. Throws UserError 78 where the model has too few layers, or
-/// the schedule does not go with the number of micro-steps.
+/// for, between layers: that whose slowest chunk takes the least, by the arithmetic and the bytes
+/// of its blocks and by what is recomputed. Throws UserError 78 where the model has too few layers,
+/// or the schedule does not go with the number of micro-steps.
 program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph);
 
 /// Does parallel.pipeline_schedule go with so many micro-steps?

@@ -9,19 +9,19 @@ std::string name_of(AxisSet set) {
   using Name = std::pair<AxisSet, std::string_view>;
   static constexpr std::array<Name, 10> known{{{axes::all, "all"},
                                                {axes::stage, "stages"},
-                                              {axes::data, "data"},
-                                              {axes::tensor, "tensor"},
-                                              {axes::context, "context"},
-                                              {axes::shard, "shards"},
-                                              {axes::replica, "replicas"},
-                                              {axes::expert, "experts"},
-                                              {axes::expert_replica, "replicas of experts"},
-                                              {axes::shard - axes::expert, "shards of experts"}}};
+                                               {axes::data, "data"},
+                                               {axes::tensor, "tensor"},
+                                               {axes::context, "context"},
+                                               {axes::shard, "shards"},
+                                               {axes::replica, "replicas"},
+                                               {axes::expert, "experts"},
+                                               {axes::expert_replica, "replicas of experts"},
+                                               {axes::shard - axes::expert, "shards of experts"}}};
   for (const auto& [of, name] : known)
     if (set == of) return std::string(name);
   std::string factors;
-  for (const auto& [axis, name] :
-       {Name{axes::stage, "stage"}, Name{axes::replica, "replica"}, Name{axes::shard, "shard"}, Name{axes::tensor, "tensor"}})
+  for (const auto& [axis, name] : {Name{axes::stage, "stage"}, Name{axes::replica, "replica"},
+                                   Name{axes::shard, "shard"}, Name{axes::tensor, "tensor"}})
     for (const auto& [within, end] :
          {Name{axes::expert_replica, ""}, Name{axes::expert, "/expert"}}) {
       const auto add = [&, &axis = axis, &within = within](AxisSet of, std::string_view more) {

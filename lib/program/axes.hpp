@@ -69,8 +69,8 @@ constexpr AxisSet expert = within_experts(Axis::replica) | within_experts(Axis::
 constexpr AxisSet expert_replica = of_stage - expert;
 }  // namespace axes
 
-/// As programs print it: "all", "stages", "shards", "replicas", "tensor", "context", "data", "experts",
-/// "replicas of experts", "shards of experts", else its factors.
+/// As programs print it: "all", "stages", "shards", "replicas", "tensor", "context", "data",
+/// "experts", "replicas of experts", "shards of experts", else its factors.
 std::string name_of(AxisSet set);
 
 }  // namespace trainx::program

@@ -7,11 +7,11 @@
 namespace trainx::program {
 
 struct Mesh {
-  int world = 1;    // all ranks
-  int shard = 1;    // how many of those with rows of their own share what is cut into shards
-  int experts = 1;  // how many neighbours share the experts of each layer
-  int context = 1;  // how many of those with rows of their own share one batch, cut by tokens
-  int tensor = 1;   // how many neighbours share the rows of one batch and the parts of each layer
+  int world = 1;     // all ranks
+  int shard = 1;     // how many of those with rows of their own share what is cut into shards
+  int experts = 1;   // how many neighbours share the experts of each layer
+  int context = 1;   // how many of those with rows of their own share one batch, cut by tokens
+  int tensor = 1;    // how many neighbours share the rows of one batch and the parts of each layer
   int pipeline = 1;  // how many stages compute some of the layers each
 
   Mesh() = default;

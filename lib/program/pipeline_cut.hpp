@@ -14,8 +14,8 @@ struct PipelineCut {
   }
 };
 
-/// By group of the graph, ascending: the stages whose blocks use it. Each keeps it, and the first one
-/// sums its gradients. What no block uses is the first stage's.
+/// By group of the graph, ascending: the stages whose blocks use it. Each keeps it, and the first
+/// one sums its gradients. What no block uses is the first stage's.
 std::vector<std::vector<int>> stages_of_groups(const ModelGraph& graph, const PipelineCut& cut);
 
 }  // namespace trainx::program

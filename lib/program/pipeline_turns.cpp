@@ -11,8 +11,7 @@ namespace {
 /// micro-steps as there are stages go through one chunk after the other.
 Turn turn_of(const PipelineShape& shape, int stage, int number, bool is_backward) {
   const int round = shape.all_chunks(), within = number % round, chunk = within / shape.stages;
-  return {is_backward,
-          (is_backward ? shape.chunks - 1 - chunk : chunk) * shape.stages + stage,
+  return {is_backward, (is_backward ? shape.chunks - 1 - chunk : chunk) * shape.stages + stage,
           number / round * shape.stages + within % shape.stages};
 }
 

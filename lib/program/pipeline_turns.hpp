@@ -6,8 +6,8 @@
 
 namespace trainx::program {
 
-/// Stages in order, each with as many chunks of layers. The layers' chunks are numbered in the order
-/// in which a text goes through them: chunk k is of stage k % stages.
+/// Stages in order, each with as many chunks of layers. The layers' chunks are numbered in the
+/// order in which a text goes through them: chunk k is of stage k % stages.
 struct PipelineShape {
   int stages = 1, chunks = 1, micro_steps = 1;
   int all_chunks() const { return stages * chunks; }

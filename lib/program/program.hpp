@@ -68,9 +68,9 @@ struct Instruction {
   std::vector<Use> uses;
   int group = none;           // measure, update, balance, cast of parameters: whose they are
   AxisSet along = axes::all;  // of a collective: among ranks that differ so
-  // of a collective its place among those ranks: send, recv: of the other one; broadcast: of the one
-  // that has it; reduce: of the one that gets the sum, none: all. fetch_batch: the rank that the
-  // batch is for, where it is not this one
+  // of a collective its place among those ranks: send, recv: of the other one; broadcast: of the
+  // one that has it; reduce: of the one that gets the sum, none: all. fetch_batch: the rank that
+  // the batch is for, where it is not this one
   int peer = none;
 };
 

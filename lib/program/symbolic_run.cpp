@@ -55,9 +55,8 @@ std::string SymbolicRun::run(int steps) {
         return &list[c.position];
     return nullptr;
   };
-  if (std::ranges::any_of(programs_, [&](const StepProgram* p) {
-        return p->mesh != programs_.front()->mesh;
-      }))
+  if (std::ranges::any_of(programs_,
+                          [&](const StepProgram* p) { return p->mesh != programs_.front()->mesh; }))
     return "programs for other meshes of ranks";
   for (;;) {
     std::vector<const Instruction*> waiting(n);
@@ -119,10 +118,10 @@ std::string SymbolicRun::meet_at(const Instruction& i, int rank,
       met = {rank, to};
     return "";
   }
-  const bool all_here =
-      ranks.front() == rank && std::ranges::all_of(ranks, [&](int other) {
-        return waiting[other] && waiting[other]->op == i.op && waiting[other]->along == i.along;
-      });
+  const bool all_here = ranks.front() == rank && std::ranges::all_of(ranks, [&](int other) {
+                          return waiting[other] && waiting[other]->op == i.op &&
+                                 waiting[other]->along == i.along;
+                        });
   if (all_here) met = std::move(ranks);
   return "";
 }

@@ -116,9 +116,9 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::send:
     case Op::recv: {
       // neighbouring stages lie as many ranks apart as one has
-      const bool is_here =
-          rates.ranks_per_host == 0 ||
-          (i.along == axes::stage ? p.mesh.stage_ranks() : i.peer) < rates.ranks_per_host;
+      const bool is_here = rates.ranks_per_host == 0 ||
+                           (i.along == axes::stage ? p.mesh.stage_ranks() : i.peer) <
+                               rates.ranks_per_host;
       return {
           0, 0,
           seconds(moved_bytes(p, i), is_here ? rates.link_bytes_per_s : rates.network_bytes_per_s),

@@ -71,12 +71,11 @@ class ParallelRules : public RuleSet {
       refuse(overflow, "batch.grad_accum_steps", keys,
              "times micro_batch_size and the ranks is too large a number");
       const bool several = ranks.value_or(1) > 1;
-      const std::string factors = std::string("micro_batch_size * grad_accum_steps") +
-                                  (several ? " * world_size" : "") +
-                                  (several && !sharing.empty() ? " / " + sharing : "") + " (" +
-                                  std::to_string(*micro) + " * " + std::to_string(*accum) +
-                                  (several ? " * " + std::to_string(*ranks) : "") + " = " +
-                                  std::to_string(whole) + ")";
+      const std::string factors =
+          std::string("micro_batch_size * grad_accum_steps") + (several ? " * world_size" : "") +
+          (several && !sharing.empty() ? " / " + sharing : "") + " (" + std::to_string(*micro) +
+          " * " + std::to_string(*accum) + (several ? " * " + std::to_string(*ranks) : "") + " = " +
+          std::to_string(whole) + ")";
       const bool told = ranks || mode_is(ParallelMode::single);
       refuse(!overflow && global && (told ? *global != whole : *global % whole != 0),
              "batch.global_batch_size", keys,

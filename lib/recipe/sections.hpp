@@ -468,14 +468,16 @@ void visit_fields(Visitor& field, ParallelSection& s) {
         "each row, and computes attention for a part of the heads and all tokens (context "
         "parallelism). 1: each rank has whole rows; auto: 1, unless more fit memory.budget alone "
         "or are predicted to be faster");
-  field("pipeline", s.pipeline, between(1, most_ranks_of_a_batch),
-        "Stages, each of which computes some of the layers of each micro-batch and hands on what "
-        "they make (pipeline parallelism). Ranks of one stage are neighbours. 1: each rank computes "
-        "all layers");
-  field("pipeline_schedule", s.pipeline_schedule, anything(),
-        "In which order stages compute. 1f1b: a forward and a backward by turns, with as few "
-        "micro-batches under way as keep all stages busy; interleaved: the same with several chunks "
-        "of layers a stage, which idles less and keeps more");
+  field(
+      "pipeline", s.pipeline, between(1, most_ranks_of_a_batch),
+      "Stages, each of which computes some of the layers of each micro-batch and hands on what "
+      "they make (pipeline parallelism). Ranks of one stage are neighbours. 1: each rank computes "
+      "all layers");
+  field(
+      "pipeline_schedule", s.pipeline_schedule, anything(),
+      "In which order stages compute. 1f1b: a forward and a backward by turns, with as few "
+      "micro-batches under way as keep all stages busy; interleaved: the same with several chunks "
+      "of layers a stage, which idles less and keeps more");
   field("pipeline_chunks", s.pipeline_chunks, between(1, 64),
         "Of pipeline_schedule: interleaved, the chunks of layers of each stage");
   field("experts", s.experts, between(1, 1 << 12),

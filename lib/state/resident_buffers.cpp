@@ -45,7 +45,8 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
       sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::is_cut)),
       staged_(!placed.stage_of_group.empty()),
       window_(memory.disk, free_on_host(placed, memory.host)) {
-  if (gathers_to_load() && (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.world))
+  if (gathers_to_load() &&
+      (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.world))
     throw InternalError("shards of " + std::to_string(placed.program.mesh.world) +
                         " ranks, which are not here");
   const std::vector<program::Layout> layouts = layouts_over_ranks(placed);

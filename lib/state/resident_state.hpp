@@ -133,8 +133,8 @@ class ResidentState {
   };
   struct Group {
     const program::GroupSpec* spec = nullptr;
-    int stage = program::none;  // of a pipeline: the first that keeps it
-    bool is_here = true;        // this rank keeps it; else another stage's
+    int stage = program::none;              // of a pipeline: the first that keeps it
+    bool is_here = true;                    // this rank keeps it; else another stage's
     std::vector<program::GroupSpec> whole;  // the group alone
     program::Layout layout;
     // by place of the ranks that differ along the layout; the whole group where nobody does

@@ -144,8 +144,9 @@ void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& te
 
 }  // namespace
 
-/// All ranks' bytes of what is wanted, after one another; of a pipeline those of the first stage that
-/// keeps it. What was gathered before and is not wanted goes. All ranks call it in the same order.
+/// All ranks' bytes of what is wanted, after one another; of a pipeline those of the first stage
+/// that keeps it. What was gathered before and is not wanted goes. All ranks call it in the same
+/// order.
 void ResidentState::gather(const Group& group, const std::vector<Place>& wanted,
                            bool in_shards) const {
   if (!gathers_to_load()) return;
@@ -275,7 +276,7 @@ std::span<const std::byte> ResidentState::entries_of(const Group& group, const S
                                                      std::vector<std::byte>& memory) const {
   const ParameterSpec& p = group.spec->parameters[parameter];
   const std::byte* const from = state.in_shards || staged_ ? whole(group, state.place)
-                                                          : read(state.place);
+                                                           : read(state.place);
   const program::TensorSpec saved{"", state.spec.dtype, saved_dims_of(state.spec, *group.spec, p)};
   const auto all = static_cast<std::size_t>(saved.bytes());
   std::span<const std::byte> out;

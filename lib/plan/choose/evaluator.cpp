@@ -74,8 +74,8 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
     const Draft whole = sized(choice, micro_steps);
     e.seconds = 0;
     for (const Duties& duties : duties_of_stages(whole))
-      e.seconds = std::max(
-          e.seconds, step_seconds(plan_programs(whole, Extent::training, duties), *rates_));
+      e.seconds = std::max(e.seconds,
+                           step_seconds(plan_programs(whole, Extent::training, duties), *rates_));
     e.seconds /= 1 - pipeline_idle_share(whole);
   }
   k.timed = timed;

@@ -33,8 +33,9 @@ void make_stages(Draft& plan) {
   if (world % stages != 0) refuse(must_divide(plan, stages));
   plan.mesh.pipeline = static_cast<int>(stages);
   if (plan.zero_stage() > 0 && plan.mesh.stage_ranks() == 1)
-    refuse("all ranks share one batch, so that there are no others to share shards with; write "
-           "parallel.mode: ddp");
+    refuse(
+        "all ranks share one batch, so that there are no others to share shards with; write "
+        "parallel.mode: ddp");
 }
 
 void share_rows(Draft& plan) {

@@ -5,8 +5,8 @@
 
 namespace trainx::plan {
 
-/// Sets mesh.pipeline, mesh.tensor and mesh.context as parallel.tensor and parallel.context say, which are
-/// numbers. Throws UserError 78 where the ranks are no such groups, or the mode has none.
+/// Sets mesh.pipeline, mesh.tensor and mesh.context as parallel.tensor and parallel.context say,
+/// which are numbers. Throws UserError 78 where the ranks are no such groups, or the mode has none.
 void share_layers(Draft& plan);
 
 /// The number of ranks with a batch of their own, as sentences call it.

@@ -21,7 +21,8 @@ std::string what_is_kept(ParallelMode mode) {
 }
 
 void require_shards_on_host(const Draft& plan) {
-  if (!plan.cuts_tensors() || !offloads_optimizer(plan) || plan.update.unit != program::Unit::tensor)
+  if (!plan.cuts_tensors() || !offloads_optimizer(plan) ||
+      plan.update.unit != program::Unit::tensor)
     return;
   const std::string optimizer = recipe::alternative_name(plan.recipe.optimizer.options);
   const bool in_shards = plan.zero_stage() > 0;

@@ -80,7 +80,8 @@ std::vector<ModeOfShards> modes_of(const Draft& plan, Freedom freedom, std::int6
   for (const ParallelMode mode : {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3})
     if (plan.mesh.pipeline > 1 && mode != ParallelMode::zero1)
       break;  // stages have several micro-steps under way
-    else if (!offloads_weights(plan) || mode == ParallelMode::zero3) add(mode);
+    else if (!offloads_weights(plan) || mode == ParallelMode::zero3)
+      add(mode);
   // what fits as it is preferred where times are not known: all modes of a node, then all ranks
   std::ranges::stable_sort(out, {}, [&](const ModeOfShards& m) {
     return m.mode != ParallelMode::ddp && node > 0 && m.shard != node;
