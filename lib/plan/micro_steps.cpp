@@ -20,8 +20,7 @@ int micro_steps_in_program(const Draft& plan, std::size_t blocks) {
   const std::int64_t all = plan.batch.grad_accum_steps;
   if (plan.mesh.pipeline > 1 && !plan.every_micro_step)
     return static_cast<int>(std::min(all, micro_steps_of_stages(plan)));
-  if (plan.every_micro_step || all <= fewest_micro_steps)
-    return static_cast<int>(all);
+  if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
   if (plan.fewest_micro_steps) return static_cast<int>(fewest_micro_steps);
   const bool several = plan.in_parts() || duties_of(plan).size() > 1;
   const std::int64_t room = several ? most_instructions_of_several_ranks : most_instructions;
