@@ -16,7 +16,7 @@ constexpr int whole_step = 1 << 20;
 struct Decisions {
   recipe::ParallelMode mode = recipe::ParallelMode::single;
   int shard = 1, experts = 1;         // program::Mesh
-  int tensor = 1, context = 1;        // likewise
+  int tensor = 1, context = 1, pipeline = 1;  // likewise
   std::int64_t micro_batch_size = 1;  // the global batch never changes
   // of all layers, or of each
   std::vector<RecomputeLevel> levels{RecomputeLevel::none};
