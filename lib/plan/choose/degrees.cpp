@@ -18,16 +18,14 @@ constexpr std::array<std::pair<const char*, Axis>, 3> axes{
 
 /// Are all of them multiples of the other's?
 bool are_multiples(const Degrees& some, const Degrees& of) {
-  return std::ranges::all_of(axes, [&](const auto& a) {
-    return some.*a.second % of.*a.second == 0;
-  });
+  return std::ranges::all_of(axes,
+                             [&](const auto& a) { return some.*a.second % of.*a.second == 0; });
 }
 
 /// In how many they differ.
 std::ptrdiff_t differing(const Degrees& a, const Degrees& b) {
-  return std::ranges::count_if(axes, [&](const auto& axis) {
-    return a.*axis.second != b.*axis.second;
-  });
+  return std::ranges::count_if(axes,
+                               [&](const auto& axis) { return a.*axis.second != b.*axis.second; });
 }
 
 // So that refusals and alternatives come at once.
@@ -151,8 +149,8 @@ void DegreeSearch::look_at_all() {
 bool DegreeSearch::is_ruled_out(const Degrees& degrees) const {
   return std::ranges::any_of(candidates_, [&](const Candidate& c) {
     const bool is_of_one = differing(c.degrees, least_) <= 1;
-    return are_multiples(degrees, c.degrees) && is_of_one && c.degrees != degrees && c.degrees != least_ &&
-           !c.refused.empty() &&
+    return are_multiples(degrees, c.degrees) && is_of_one && c.degrees != degrees &&
+           c.degrees != least_ && !c.refused.empty() &&
            why_no_batches(recipe_, ranks_of(recipe_) / c.degrees.ranks()).empty();
   });
 }

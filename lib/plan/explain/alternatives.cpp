@@ -30,8 +30,8 @@ Draft without_levers(Draft plan) {
 }
 
 auto kind_of(const Decisions& c) {
-  return std::tuple(c.mode, c.shard, c.experts, c.tensor, c.context, c.pipeline, c.activations, c.optimizer,
-                    c.weights);
+  return std::tuple(c.mode, c.shard, c.experts, c.tensor, c.context, c.pipeline, c.activations,
+                    c.optimizer, c.weights);
 }
 
 /// Of each kind the fastest, the fastest first; without rates as trainx would take them.

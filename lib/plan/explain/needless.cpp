@@ -137,10 +137,9 @@ std::optional<WithoutSharing> weigh_degrees(const RunPlan& plan, const Decisions
 void tell_degrees(std::vector<Needless>& out, const RunPlan& plan, Decisions now, Evaluation takes,
                   const DraftOf& draft_of) {
   const double whole_s = takes.seconds;
-  for (const auto& [key, axis] :
-       {std::pair{"parallel.tensor", &Degrees::tensor},
-        {"parallel.context", &Degrees::context},
-        {"parallel.pipeline", &Degrees::pipeline}}) {
+  for (const auto& [key, axis] : {std::pair{"parallel.tensor", &Degrees::tensor},
+                                  {"parallel.context", &Degrees::context},
+                                  {"parallel.pipeline", &Degrees::pipeline}}) {
     Degrees degrees{now.tensor, now.context, now.pipeline};
     const int number = degrees.*axis;
     if (number == 1) continue;
