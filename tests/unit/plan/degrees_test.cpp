@@ -125,7 +125,10 @@ TEST_CASE("ranks share a batch where nothing else fits, as a run does that says 
       if (rows) run.length = gpu.empty() ? 8192 : 16384;
       if (rows || !gpu.empty())
         run.model = "{type: gpt2, options: {num_layers: 8, num_heads: 16, hidden_size: " +
-                    std::string(gpu.empty() ? "64" : "1024") + ", max_positions: 16384, " +
+                    std::string(gpu.empty() ? "64"
+                                : layers    ? "2048"
+                                            : "1024") +
+                    ", max_positions: 16384, " +
                     "vocab_size: " + (rows || layers ? "1000" : "100000") + "}}";
       const std::string mode = "mode: ddp, world_size: 4, ", name = key;
       const std::int64_t one = bytes_of(run, mode + name + ": 1"),
