@@ -89,8 +89,7 @@ std::string problem_of_events(const PipelineShape& shape, const std::vector<Pipe
   }
   const std::size_t borders = static_cast<std::size_t>(shape.all_chunks() - 1) *
                               static_cast<std::size_t>(shape.micro_steps);
-  const bool trains = std::ranges::any_of(events,
-                                          [](const auto& e) { return e.turn.is_backward; });
+  const bool trains = std::ranges::any_of(events, [](const auto& e) { return e.turn.is_backward; });
   if (computed.size() != turns) return "the number of turns";
   return told.size() == borders * (trains ? 2 : 1) ? "" : "the number of messages";
 }
