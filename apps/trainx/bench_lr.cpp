@@ -155,10 +155,10 @@ std::string table_of(const html_report::RangeTest& test) {
 int run_bench_lr(const BenchLrArguments& a, const Context& context) {
   if (!(a.from > 0) || !(a.to > a.from) || !std::isfinite(a.to))
     throw UserError(ExitCode::usage, "bench lr: --from must be above 0 and below --to");
-  const auto given = launch::membership_from_environment(environment_variable, {});
-  if (given && given->world_size > 1)
+  const std::string starter = launch::starter_of_several(environment_variable, {});
+  if (!starter.empty())
     throw UserError(ExitCode::usage,
-                    "bench lr starts a run of its own; start it without " + given->launcher);
+                    "bench lr starts a run of its own; start it without " + starter);
   const auto loaded = load(a.recipe, "bench lr");
   const std::string name = loaded.recipe.run.name,
                     out = a.out.empty() ? run_folder_of(loaded.recipe) + ".lr" : a.out;

@@ -27,11 +27,11 @@ launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts,
   plan.hang_seconds = recipe.run.hang_limit.amount;
   const int ranks = plan.first.world_size;
   if (written && *written != ranks)
-    throw UserError(ExitCode::invalid_recipe,
-                    "parallel.world_size is " + std::to_string(*written) + ", and " +
-                        (plan.first.launcher.empty() ? "this command" : plan.first.launcher) +
-                        " starts " + std::to_string(ranks) +
-                        " ranks; leave it at auto, or start as many");
+    throw UserError(
+        ExitCode::invalid_recipe,
+        "parallel.world_size is " + std::to_string(*written) + ", and " +
+            (plan.first.launcher == "flags" ? "trainx on all hosts" : plan.first.launcher) +
+            " starts " + std::to_string(ranks) + " ranks; leave it at auto, or start as many");
   recipe.parallel.world_size.value = ranks;
   facts.hardware.local_ranks = plan.first.local_world_size;
   launch::bind_workers(plan, on_gpu ? facts.hardware.gpus : std::vector<facts::Gpu>());

@@ -5,8 +5,6 @@
 namespace trainx::app {
 namespace {
 
-constexpr std::int64_t most_workers = 1024;  // on one host: more is a slip of the keyboard
-
 [[noreturn]] void refuse(const std::string& command, const std::string& flag,
                          const std::string& wanted, const std::string& text) {
   throw UserError(ExitCode::usage, command + ": " + flag + " takes " + wanted + ", not '" + text +
@@ -32,9 +30,11 @@ void add_launch_options(CLI::App& command, launch::LaunchFlags& flags) {
   const std::string name = command.get_name();
   const auto workers = [name, &flags](const std::string& text) {
     const auto n = text == "auto" ? launch::LaunchFlags::automatic : parse_integer(text);
-    if (!n || (text != "auto" && *n < 1) || *n > most_workers)
+    if (!n || (text != "auto" && *n < 1) || *n > launch::LaunchFlags::most_workers)
       refuse(name, "--nproc-per-node",
-             "a whole number from 1 to " + std::to_string(most_workers) + " or auto", text);
+             "a whole number from 1 to " + std::to_string(launch::LaunchFlags::most_workers) +
+                 " or auto",
+             text);
     flags.nproc_per_node = static_cast<int>(*n);
   };
   command
@@ -42,10 +42,11 @@ void add_launch_options(CLI::App& command, launch::LaunchFlags& flags) {
           "--nproc-per-node,--nproc", workers,
           "Workers on this host, one rank each. auto: one per visible GPU, one on a CPU.")
       ->type_name("N|auto");
-  add_number(command, "--nnodes", flags.nnodes, 1, 65536,
+  add_number(command, "--nnodes", flags.nnodes, 1, launch::LaunchFlags::most_hosts,
              "Hosts of the run. Start trainx once on each, with the same flags except "
              "--node-rank.");
-  add_number(command, "--node-rank", flags.node_rank, 0, 65535, "Index of this host, from 0.");
+  add_number(command, "--node-rank", flags.node_rank, 0, launch::LaunchFlags::most_hosts - 1,
+             "Index of this host, from 0.");
   command
       .add_option_function<std::string>(
           "--master-addr",
@@ -67,7 +68,7 @@ void add_launch_options(CLI::App& command, launch::LaunchFlags& flags) {
 
 void add_restart_option(CLI::App& command, launch::LaunchFlags& flags) {
   add_number(
-      command, "--max-restarts", flags.max_restarts, 0, 1000000,
+      command, "--max-restarts", flags.max_restarts, 0, launch::LaunchFlags::most_restarts,
       "Restart all workers after a device, a file, a peer or a worker was lost, at most N times.");
 }
 

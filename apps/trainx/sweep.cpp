@@ -143,10 +143,9 @@ class Sweep {
 };
 
 int run_sweep(const SweepArguments& a, const Context& context) {
-  const auto given = launch::membership_from_environment(environment_variable, {});
-  if (given && given->world_size > 1)
-    throw UserError(ExitCode::usage,
-                    "sweep starts runs of its own; start it without " + given->launcher);
+  const std::string starter = launch::starter_of_several(environment_variable, {});
+  if (!starter.empty())
+    throw UserError(ExitCode::usage, "sweep starts runs of its own; start it without " + starter);
   Grid grid = grid_of(a.recipe);
   if (grid.keys.empty())
     throw UserError(

@@ -143,10 +143,10 @@ int run_train(const TrainArguments& a, const Context& context) {
                     "train: --rehearse leaves nothing behind, so that --fork, --profile and "
                     "--overwrite have no effect: leave them out");
   if (a.rehearse) {
-    const auto given = launch::membership_from_environment(environment_variable, a.launch);
-    if (given && given->world_size > 1)
+    const std::string starter = launch::starter_of_several(environment_variable, a.launch);
+    if (!starter.empty())
       throw UserError(ExitCode::usage,
-                      "train: --rehearse starts runs of its own, which " + given->launcher +
+                      "train: --rehearse starts runs of its own, which " + starter +
                           " would have every rank do; rehearse on one host, without it");
     if (a.launch.nnodes.value_or(1) > 1)
       throw UserError(ExitCode::usage,

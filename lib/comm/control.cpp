@@ -3,8 +3,11 @@
 #include "comm/lone_control.hpp"
 #include "comm/member.hpp"
 #include "comm/socket.hpp"
+#include "log/log.hpp"
 #include <sys/socket.h>
+#include <algorithm>
 #include <cerrno>
+#include <thread>
 
 namespace trainx::comm {
 namespace {
@@ -17,8 +20,29 @@ std::pair<Connection, Connection> connected_pair() {
   return {Connection(Descriptor(ends[0])), Connection(Descriptor(ends[1]))};
 }
 
-Descriptor listener_of(const Membership& membership) {
-  if (membership.listener < 0) return listen_at(membership.address, membership.port);
+// A name server of a cluster learns a pod's name when the pod has an address, which may be after
+// its processes have started, and may answer for some time what it answered before.
+constexpr double naming_seconds = 60;
+constexpr auto naming_pause = std::chrono::milliseconds(250);
+
+void wait_for_name(const Membership& membership, double join_seconds) {
+  const double limit = std::min(naming_seconds, join_seconds);
+  const Time deadline = Clock::now() + seconds(limit);
+  for (bool told = false; !is_known(membership.address) && Clock::now() < deadline; told = true) {
+    if (!told)
+      log::warning(
+          "rank 0 cannot resolve its own name " + membership.address + "; it is tried for " +
+          std::to_string(static_cast<std::int64_t>(limit)) +
+          " s: correct --master-addr or MASTER_ADDR, unless the name is about to be known");
+    std::this_thread::sleep_for(naming_pause);
+  }
+}
+
+Descriptor listener_of(const Membership& membership, double join_seconds) {
+  if (membership.listener < 0) {
+    wait_for_name(membership, join_seconds);
+    return listen_at(membership.address, membership.port);
+  }
   Descriptor listener(membership.listener);
   adopt(listener);
   return listener;
@@ -38,9 +62,9 @@ std::unique_ptr<Control> Control::join(const Membership& membership, ControlOpti
   Connection own;
   if (membership.rank == 0) {
     auto [mine, of_hub] = connected_pair();
-    hub = std::make_unique<Hub>(
-        Rendezvous(listener_of(membership), std::move(of_hub), membership, options.join_seconds),
-        options.hang_seconds);
+    hub = std::make_unique<Hub>(Rendezvous(listener_of(membership, options.join_seconds),
+                                           std::move(of_hub), membership, options.join_seconds),
+                                options.hang_seconds);
     own = std::move(mine);
   }
   Joined joined = join_rank_0(membership, identity, options.join_seconds, std::move(own));

@@ -60,6 +60,11 @@ int finish_connecting(const Descriptor& socket, Time deadline) {
 
 }  // namespace
 
+bool is_known(const std::string& address) {
+  std::string why;
+  return resolve(address, 0, 0, why) != nullptr;
+}
+
 Descriptor listen_at(const std::string& address, int port) {
   const std::string at = address + ":" + std::to_string(port);
   std::string why;

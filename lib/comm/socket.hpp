@@ -9,6 +9,8 @@ namespace trainx::comm {
 /// What the reason begins with where a host's name means no address.
 constexpr const char* unknown_name_words = "its name cannot be resolved";
 
+/// Whether the name means an address at this moment.
+bool is_known(const std::string& address);
 /// Listens at this address and no other; port 0: one that is free. Throws UserError 69: the port is
 /// in use, or the address is not of this host.
 Descriptor listen_at(const std::string& address, int port);

@@ -7,6 +7,8 @@ namespace trainx::launch {
 
 struct LaunchFlags {
   static constexpr int automatic = 0;
+  // a larger number is a slip of the keyboard
+  static constexpr int most_workers = 1024, most_hosts = 65536, most_restarts = 1000000;
   // workers on this host; automatic: one per visible GPU, one on a CPU
   std::optional<int> nproc_per_node;
   std::optional<int> nnodes;               // hosts; trainx is started once on each

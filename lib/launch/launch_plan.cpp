@@ -1,5 +1,6 @@
 #include "launch/launch_plan.hpp"
 #include "core/error.hpp"
+#include "launch/pod_environment.hpp"
 #include "launch/rank_environment.hpp"
 #include <algorithm>
 
@@ -48,9 +49,10 @@ comm::Membership LaunchPlan::membership(int i) const {
   return m;
 }
 
-LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags,
+LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& given_flags,
                              const LaunchRequest& wish) {
-  check_flags(flags, wish.command);
+  check_flags(given_flags, wish.command);
+  const LaunchFlags flags = with_pod_environment(environment, given_flags);
   LaunchPlan plan;
   if (const auto given = membership_from_environment(environment, flags)) {
     plan.first = *given;

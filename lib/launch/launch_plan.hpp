@@ -34,8 +34,9 @@ struct LaunchPlan {
   comm::Membership membership(int i) const;
 };
 
-/// Flags, else the environment, else the recipe, else one worker per visible GPU, one on a CPU.
-/// Throws UserError 2 where flags lack what they need or the environment is half set.
+/// Flags, else the environment (of a pod, or of a rank that another launcher started), else the
+/// recipe, else one worker per visible GPU, one on a CPU. Throws UserError 2 where flags lack what
+/// they need or the environment is half set.
 LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags,
                              const LaunchRequest& wish);
 

@@ -1,5 +1,6 @@
 #include "launch/rank_environment.hpp"
 #include "core/error.hpp"
+#include "launch/pod_environment.hpp"
 
 namespace trainx::launch {
 
@@ -14,6 +15,13 @@ std::optional<comm::Membership> membership_from_environment(const Environment& e
                     "--max-restarts has no effect where " + membership->launcher +
                         " starts the workers: let it restart them, or leave the flag out");
   return membership;
+}
+
+std::string starter_of_several(const Environment& environment, const LaunchFlags& flags) {
+  const LaunchFlags filled = with_pod_environment(environment, flags);
+  if (!flags.nnodes && filled.nnodes.value_or(1) > 1) return "PET_NNODES";
+  const auto membership = membership_from_environment(environment, filled);
+  return membership && membership->world_size > 1 ? membership->launcher : "";
 }
 
 }  // namespace trainx::launch

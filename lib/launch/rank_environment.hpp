@@ -3,6 +3,7 @@
 #include "launch/environment.hpp"
 #include "launch/launch_flags.hpp"
 #include <optional>
+#include <string>
 
 namespace trainx::launch {
 
@@ -11,6 +12,11 @@ namespace trainx::launch {
 /// 2: variables are half set, are no numbers, contradict each other, or leave out where rank 0 is.
 std::optional<comm::Membership> membership_from_environment(const Environment& environment,
                                                             const LaunchFlags& flags);
+
+/// What starts this command more than once, as a rank or on each host: "torchrun", "slurm", "mpi"
+/// or a pod's "PET_NNODES"; empty: nothing. Throws as membership_from_environment() and
+/// with_pod_environment() do.
+std::string starter_of_several(const Environment& environment, const LaunchFlags& flags);
 
 /// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT: all of them or none.
 std::optional<comm::Membership> membership_of_torchrun(const Environment& environment);

@@ -28,9 +28,13 @@ std::optional<comm::Membership> membership_of_torchrun(const Environment& enviro
     throw UserError(ExitCode::usage,
                     "MASTER_PORT is 65535, which torchrun's agent holds itself, and trainx takes "
                     "the next; give torchrun a lower --master-port");
+  // Agents that do not share their store choose a free port for each start. Then that port tells
+  // starts apart: elastic agents count only restarts after failures of their own workers, so that
+  // their counts may differ.
+  const bool port_is_new = environment("TORCHELASTIC_USE_AGENT_STORE") == "False";
   m.run_id = "torchrun " + environment("TORCHELASTIC_RUN_ID") + " " +
-             environment("TORCHELASTIC_RESTART_COUNT") + " " + m.address + ":" +
-             std::to_string(m.port);
+             (port_is_new ? "" : environment("TORCHELASTIC_RESTART_COUNT")) + " " + m.address +
+             ":" + std::to_string(m.port);
   m.launcher = "torchrun";
   return m;
 }

@@ -4,6 +4,7 @@
 #include "operations/attention/attention_gpu_spec.hpp"
 #include "operations/quantize/quantize_spec.hpp"
 #include "plan/precision.hpp"
+#include "plan/stages.hpp"
 #include "program/shards.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
@@ -54,12 +55,30 @@ std::int64_t places_of_updates(const program::ModelGraph& graph) {
   return launches;
 }
 
-std::set<int> groups_with_gradients(const program::ModelGraph& graph) {
-  std::set<int> groups;
+/// What a rank has of the graph: all, or what its stage of a pipeline computes and keeps.
+struct OwnParts {
+  std::vector<const program::BlockSpec*> blocks;
+  std::set<int> groups, groups_with_gradients;
+  std::vector<bool> has_block;
+};
+
+OwnParts own_parts(const Draft& plan, const program::ModelGraph& graph, int stage) {
+  OwnParts own;
+  const bool staged = plan.mesh.pipeline > 1;
+  const auto cut = staged ? pipeline_cut(plan, graph) : program::PipelineCut{};
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    own.has_block.push_back(!staged || cut.stage_of_block(static_cast<int>(b)) == stage);
+    if (own.has_block.back()) own.blocks.push_back(&graph.blocks[b]);
+  }
+  const auto stages = staged ? program::stages_of_groups(graph, cut)
+                             : std::vector<std::vector<int>>(graph.groups.size(), {stage});
+  for (std::size_t g = 0; g < stages.size(); ++g)
+    if (std::ranges::count(stages[g], stage) > 0) own.groups.insert(static_cast<int>(g));
   for (const program::BlockSpec& block : graph.blocks)
     for (const program::SlotSpec& s : block.slots)
-      if (s.role == program::Role::gradient) groups.insert(s.index);
-  return groups;
+      if (s.role == program::Role::gradient && own.groups.contains(s.index))
+        own.groups_with_gradients.insert(s.index);
+  return own;
 }
 
 // Of what a layer before the last one keeps for backward, without the small things beside it; of
@@ -154,20 +173,20 @@ std::int64_t added_products(const program::ModelGraph& graph, const program::Blo
 // What a micro-step computes beyond one forward and one backward, as its program says: of a block
 // that is recomputed, only what is not there yet and something reads.
 void expect_recomputation(ExpectedKernels& expected, const Draft& plan,
-                          const program::ModelGraph& graph) {
+                          const program::ModelGraph& graph, const OwnParts& own) {
   const auto p = passes::activation_recomputation(program::plain_program(graph, plan.update), graph,
                                                   recompute_levels(plan.recipe.memory));
   const bool fused = expected.attention != AttentionKind::math;
-  for (const program::BlockSpec& block : graph.blocks)
-    for (const auto& [op, phase] : block.phases) {
+  for (const program::BlockSpec* block : own.blocks)
+    for (const auto& [op, phase] : block->phases) {
       if (op == Op::evaluate || op == Op::predict) continue;
       expected.norms_recomputed += phase.launches_of(program::KernelFamily::norm_forward) -
                                    phase.launches_of(program::KernelFamily::norm_backward);
       if (fused && op == Op::forward)
-        expected.attention_forward += std::ssize(attention_of(graph, block));
+        expected.attention_forward += std::ssize(attention_of(graph, *block));
     }
   for (const program::Instruction& i : p.steady) {
-    if (i.op != Op::recompute) continue;
+    if (i.op != Op::recompute || !own.has_block[static_cast<std::size_t>(i.block)]) continue;
     const operations::BoundBlock& block =
         *graph.composition->blocks.at(static_cast<std::size_t>(i.block));
     const std::int64_t attention = computed_again<operations::Attention>(block, i);
@@ -208,7 +227,9 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   const auto turns = [&](std::int64_t rows) {
     return (rows + graph.target_chunk - 1) / graph.target_chunk;
   };
-  for (const program::BlockSpec& block : graph.blocks) {
+  const OwnParts own = own_parts(plan, graph, duties.stage);
+  for (const program::BlockSpec* const of_rank : own.blocks) {
+    const program::BlockSpec& block = *of_rank;
     const bool in_turns = target_rows > 0 && graph.target_chunk > 0 &&
                           &block == &graph.blocks.back();
     std::int64_t products = 0;
@@ -239,7 +260,7 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
     expected.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
                                          : products;
   }
-  expect_recomputation(expected, plan, graph);
+  expect_recomputation(expected, plan, graph, own);
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   expected.attention_forward *= micro_steps;
   expected.attention_backward *= micro_steps;
@@ -247,8 +268,8 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   expected.fp8_products *= micro_steps;
   expected.products_added *= micro_steps;
   expected.fp8_casts = (expected.fp8_casts - casts_once) * micro_steps + casts_once;
-  for (const program::GroupSpec& group : graph.groups)
-    if (group.fp8)
+  for (const int g : own.groups)
+    if (const program::GroupSpec& group = graph.groups[static_cast<std::size_t>(g)]; group.fp8)
       expected.fp8_casts += std::ssize(
           scaled_runs(local(group, trained_layout(group, plan.mesh), plan.mesh, rank).spec));
   const auto own_elements = [&](int group) {
@@ -263,15 +284,15 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   if (plan.recipe.optimizer.update_in_backward && !in_ranges)
     expected.update_launches = places_of_updates(graph);
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
-    for (const program::BlockSpec& block : graph.blocks)
-      expected.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) *
+    for (const program::BlockSpec* block : own.blocks)
+      expected.offloaded_bytes += least_offloaded_bytes(graph, *block, level_of(*block)) *
                                   micro_steps;
   const bool weights_away = offloads_weights(plan);
   std::vector<passes::OptimizerLocation> locations(graph.groups.size(),
                                                    passes::OptimizerLocation::device);
   if (offloads_optimizer(plan) && duties.keeps_weights) {
     locations = optimizer_locations(plan, graph.groups);
-    for (const int group : groups_with_gradients(graph)) {
+    for (const int group : own.groups_with_gradients) {
       expected.updates_stay |= locations[static_cast<std::size_t>(group)] ==
                                passes::OptimizerLocation::device;
       if (locations[static_cast<std::size_t>(group)] == passes::OptimizerLocation::device) continue;
@@ -288,7 +309,7 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   expected.weights_on_disk = weights_on_disk(plan);
   if (weights_away)
     // once for blocks; and for an update on the GPU once back
-    for (const int group : groups_with_gradients(graph)) {
+    for (const int group : own.groups_with_gradients) {
       const std::int64_t bytes = own_elements(group) *
                                  size_of(dtype_of(plan.recipe.precision.compute));
       expected.parameters_in_bytes += bytes;
@@ -297,8 +318,8 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
     }
   // each between copies of its own
   if (weights_away && expected.update_launches > 0)
-    expected.update_launches = static_cast<std::int64_t>(groups_with_gradients(graph).size());
-  if (plan.mode != recipe::ParallelMode::single)
+    expected.update_launches = static_cast<std::int64_t>(own.groups_with_gradients.size());
+  if (plan.mesh.size(program::axes::of_stage) > 1)
     expected.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
   expected.sharded = plan.zero_stage() > 0;
   expected.exchanged = plan.mesh.experts > 1;

@@ -12,11 +12,15 @@ constexpr std::int64_t fewest_micro_steps = 4;
 
 }  // namespace
 
+std::int64_t micro_steps_of_stages(const Draft& plan) {
+  return 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
+}
+
 int micro_steps_in_program(const Draft& plan, std::size_t blocks) {
   const std::int64_t all = plan.batch.grad_accum_steps;
-  // stages of a pipeline have others under way at the beginning and the end of a step
-  if (plan.mesh.pipeline > 1 || plan.every_micro_step || all <= fewest_micro_steps)
-    return static_cast<int>(all);
+  if (plan.mesh.pipeline > 1 && !plan.every_micro_step)
+    return static_cast<int>(std::min(all, micro_steps_of_stages(plan)));
+  if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
   if (plan.fewest_micro_steps) return static_cast<int>(fewest_micro_steps);
   const bool several = plan.in_parts() || duties_of(plan).size() > 1;
   const std::int64_t room = several ? most_instructions_of_several_ranks : most_instructions;

@@ -97,7 +97,16 @@ std::vector<int> best_borders(const std::vector<int>& borders, const std::vector
   return out;
 }
 
+/// Throws UserError 78 where the schedule does not go with the number of micro-steps.
 program::PipelineShape shape_of(const Draft& plan) {
+  if (!may_take_turns(plan, plan.batch.grad_accum_steps))
+    throw UserError(ExitCode::invalid_recipe,
+                    "parallel.pipeline_schedule is interleaved, which takes as many micro-steps at "
+                    "a time as there are stages, and batch.grad_accum_steps is " +
+                        std::to_string(plan.batch.grad_accum_steps) + ", no multiple of " +
+                        std::to_string(plan.mesh.pipeline) +
+                        "; write another batch.micro_batch_size or global_batch_size, or "
+                        "pipeline_schedule: 1f1b");
   return {plan.mesh.pipeline, static_cast<int>(plan.recipe.parallel.pipeline_chunks),
           static_cast<int>(plan.batch.grad_accum_steps)};
 }
@@ -110,14 +119,6 @@ bool may_take_turns(const Draft& plan, std::int64_t micro_steps) {
 }
 
 program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph) {
-  if (!may_take_turns(plan, plan.batch.grad_accum_steps))
-    throw UserError(ExitCode::invalid_recipe,
-                    "parallel.pipeline_schedule is interleaved, which takes as many micro-steps at "
-                    "a time as there are stages, and batch.grad_accum_steps is " +
-                        std::to_string(plan.batch.grad_accum_steps) + ", no multiple of " +
-                        std::to_string(plan.mesh.pipeline) +
-                        "; write another batch.micro_batch_size or global_batch_size, or "
-                        "pipeline_schedule: 1f1b");
   const program::PipelineShape shape = shape_of(plan);
   const std::vector<int> borders = borders_of(plan, graph);
   const int chunks = shape.all_chunks();

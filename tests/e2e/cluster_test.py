@@ -111,6 +111,13 @@ class Slurm(Launchers):
         self.go("srun", "-N2", "-n2", "trainx", "train", self.config, STUB_0="sleep 0.5; exit 82",
                 STUB_1="exit 69", expect=82)
 
+    def test_the_script_of_configs_asks_for_several_hosts(self):
+        self.go("sbatch", "--wait", "--ntasks-per-node=2", "--gpus-per-node=0",
+                CONFIGS / "slurm.sbatch", self.config)
+        ranks, first = self.ranks()
+        self.assertEqual(ranks, [(0, 4, 0, 2), (1, 4, 1, 2), (2, 4, 0, 2), (3, 4, 1, 2)])
+        self.assertEqual((first["launcher"], first["address"]), ("slurm", "t1"))
+
     @unittest.skipUnless(LONG, "TRAINX_LONG: Slurm's time limits are whole minutes")
     def test_saved_before_the_time_is_up_and_queued_again(self):
         """configs/cluster/slurm.sbatch, with the sizes of this cluster."""

@@ -62,7 +62,7 @@ class Launch(Trainx):
     def environment(self, **more):
         env = super().environment()
         for name in list(env):
-            if name.startswith(("OMPI_", "PMI", "STUB", "MASTER_",
+            if name.startswith(("OMPI_", "PMI", "PET_", "STUB", "MASTER_",
                                 "TORCHELASTIC_")) or name in ("RANK", "WORLD_SIZE", "LOCAL_RANK",
                                                               "LOCAL_WORLD_SIZE"):
                 del env[name]

@@ -1,5 +1,6 @@
 #include "plan/choose/evaluator.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/micro_steps.hpp"
 #include "plan/stages.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
@@ -85,8 +86,7 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
 /// The first, one between and the last: more micro-steps take no more memory. Of stages as many as
 /// are under way at once, and those behind them.
 std::int64_t Evaluator::micro_steps_of_memory() const {
-  const std::int64_t stages = problem_.mesh.pipeline;
-  return stages == 1 ? 3 : 2 * stages * problem_.recipe.parallel.pipeline_chunks;
+  return problem_.mesh.pipeline == 1 ? 3 : micro_steps_of_stages(problem_);
 }
 
 Draft Evaluator::sized(const Decisions& choice, std::int64_t micro_steps) const {

@@ -30,9 +30,10 @@ const Way* fastest(const Found& found, const auto& counts) {
 void tell_mode(Telling& t) {
   if (!t.searched.before.recipe.parallel.mode.is_auto() || t.plan.mode == ParallelMode::single)
     return;
-  const std::string whole =
-      "parallel.mode ddp: " + std::to_string(t.plan.mesh.world) +
-      " ranks, each holds the whole model, and gradients are summed beside backward; ";
+  const std::string whole = "parallel.mode ddp: " + std::to_string(t.plan.mesh.world) +
+                            " ranks, each holds the whole " +
+                            std::string(t.plan.mesh.pipeline > 1 ? "of its stage" : "model") +
+                            ", and gradients are summed beside backward; ";
   Decisions ddp = t.written;
   ddp.mode = ParallelMode::ddp, ddp.shard = 1, ddp.turns_kept = 0;
   ddp.micro_batch_size = std::min(t.now.micro_batch_size, t.written.micro_batch_size);

@@ -9,6 +9,11 @@ using program::Role, program::Op;
 
 std::string name_of_exchange(const program::Instruction& i, Role role) {
   const std::string in = i.peer == program::none ? " summed" : " in";
+  if (i.along == program::axes::stage) {
+    if (role == Role::value) return "values to the next stage";
+    if (role == Role::value_gradient) return "gradients of values to the stage before";
+    return is_scalar(role) ? "losses and norms of stages" : "gradients of shared weights";
+  }
   if (role == Role::value || role == Role::value_gradient) {
     if (i.op == Op::gather) return "rows of layers gathered";
     if (i.op == Op::scatter) return "rows of layers summed";
@@ -40,7 +45,9 @@ std::vector<Exchange> exchanges_of(const RunPlan& plan) {
   const auto& p = plan.role().train.back().program;
   for (const program::Instruction& i : p.steady) {
     // the others are sent as much
-    if (!program::is_collective(i.op) || (i.op == Op::send && i.peer != 1)) continue;
+    if (!program::is_collective(i.op) ||
+        (i.op == Op::send && i.along == program::axes::all && i.peer != 1))
+      continue;
     const auto first = static_cast<std::size_t>(i.uses.front().buffer);
     const std::string name = name_of_exchange(i, p.buffers[first].role);
     auto found = std::ranges::find(out, name, &Exchange::name);

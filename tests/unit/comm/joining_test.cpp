@@ -204,6 +204,15 @@ TEST_CASE("a port in use is named with what to do, and nothing listens after a r
              StartsWith("69: cannot listen at 192.0.2.1:"));
 }
 
+TEST_CASE("rank 0 waits for its name as long as ranks may join, and then says that none knows it") {
+  const std::string nobody(64, 'x');  // longer than a label of a name may be: no server is asked
+  const Membership m{.rank = 0, .world_size = 2, .address = nobody, .run_id = "t", .secret = "s"};
+  const auto began = Clock::now();
+  CHECK_THAT(user_error_of([&] { Control::join(m, options(0.3)); }),
+             StartsWith("69: cannot listen at " + nobody) && ContainsSubstring(unknown_name_words));
+  CHECK(Clock::now() - began >= std::chrono::milliseconds(300));
+}
+
 TEST_CASE("rank 0 opens its port itself where none was given, and closes it when all are there") {
   ForkedRanks ranks(
       2,

@@ -152,6 +152,17 @@ TEST_CASE("a restart by torchrun has another run id, its ranks have the same") {
   CHECK(run_id(torchrun) == run_id(with(torchrun, {{"RANK", "3"}})));
 }
 
+TEST_CASE("ranks of elastic agents meet, whatever their agents have counted") {
+  const auto run = with(torchrun, {{"TORCHELASTIC_RUN_ID", "r"},
+                                   {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                                   {"TORCHELASTIC_RESTART_COUNT", "0"}});
+  CHECK(
+      run_id(run) ==
+      run_id(with(run, {{"RANK", "3"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RESTART_COUNT", "1"}})));
+  CHECK(run_id(run) != run_id(with(run, {{"MASTER_PORT", "29501"}})));
+  CHECK(run_id(run) != run_id(with(run, {{"TORCHELASTIC_RUN_ID", "s"}})));
+}
+
 TEST_CASE("Slurm: a task of a step with several") {
   const std::string port = std::to_string(launch::derived_port("77.0"));
   check({{slurm, "slurm 5/7 local 1/2 at gpu07:" + port},
