@@ -1,6 +1,6 @@
 """The rows of two GPUs that share a batch: layers in parts (parallel.tensor), beside torch's tensor
 parallelism and beside shards of everything; long rows by tokens (parallel.context), beside one
-GPU."""
+GPU; and stages of layers (parallel.pipeline), beside shards."""
 
 import decoders
 import ranks
@@ -70,10 +70,41 @@ def long_row(length, tiny):
     )
 
 
+def stages_row(micro_steps, length, tiny):
+    """Two stages by each schedule: 1F1B idles 1/(m + 1) of a step, chunks of layers less."""
+    own = decoders.row("llama", "8b", 1, length, tiny=tiny, micro_steps=micro_steps)
+    stages = [*own["overrides"], "parallel.mode=ddp", "parallel.pipeline=2"]
+    chunks = {
+        f"trainx, {n} chunks": [
+            *stages,
+            "parallel.pipeline_schedule=interleaved",
+            f"parallel.pipeline_chunks={n}",
+        ]
+        for n in ((2,) if tiny else (2, 4))
+    }
+    return ranks.among(
+        2,
+        own
+        | {
+            "name": f"pipeline-8b-{micro_steps}x1x{length}",
+            "title": f"Llama-3.1-8B, {micro_steps} micro-batches of 1 x {length}, 2 stages",
+            "overrides": stages,
+            "shares_batch": True,
+            "variants": {**chunks, ZERO3: [*own["overrides"], "parallel.mode=zero3"]},
+            "peers": {},
+            "against": ZERO3,
+            "goal_ratio": None,
+            "goal_memory": None,
+            "set_up_seconds": 150,
+        },
+    )
+
+
 def rows(tiny=False):
     """`tiny`: a model of two layers, on any machine."""
     batch, length = (4, 32) if tiny else (4, 2048)
     return [
         *(row(batch, length, alike, tiny) for alike in (True, False)),
         *(long_row(tokens, tiny) for tokens in ((64,) if tiny else (32768, 131072))),
+        stages_row(4 if tiny else 8, 32 if tiny else 4096, tiny),
     ]

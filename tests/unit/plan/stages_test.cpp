@@ -34,8 +34,8 @@ const program::ModelGraph& graph_of(const plan::RunPlan& plan) {
 
 TEST_CASE("blocks are cut between layers, into chunks that take nearly as long") {
   for (const int stages : {2, 3, 4, 6, 8}) {
-    const plan::RunPlan plan = plan_of("pipeline: " + std::to_string(stages) +
-                                       ", world_size: " + std::to_string(stages));
+    const plan::RunPlan plan =
+        plan_of("pipeline: " + std::to_string(stages) + ", world_size: " + std::to_string(stages));
     const program::ModelGraph& graph = graph_of(plan);
     const program::PipelineCut cut = plan::pipeline_cut(plan, graph);
     CAPTURE(stages);
@@ -123,9 +123,7 @@ TEST_CASE("a pipeline that cannot be is refused") {
   const auto code_of = [](const std::string& parallel, const std::string& more = "") {
     try {
       plan_of(parallel, more);
-    } catch (const UserError& refused) {
-      return refused.code();
-    }
+    } catch (const UserError& refused) { return refused.code(); }
     return ExitCode::ok;
   };
   CHECK(code_of("pipeline: 8, world_size: 8") == ExitCode::ok);
