@@ -15,7 +15,7 @@ program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& 
 /// Does parallel.pipeline_schedule go with so many micro-steps?
 bool may_take_turns(const Draft& plan, std::int64_t micro_steps);
 /// With how few does it go?
-std::int64_t fewest_micro_steps(const Draft& plan);
+std::int64_t least_micro_steps(const Draft& plan);
 
 /// Of a step, the share in which stages wait for each other, were all chunks alike. 0 without
 /// stages.

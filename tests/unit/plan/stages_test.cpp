@@ -160,8 +160,8 @@ TEST_CASE("what is asked of fewer micro-steps goes with the schedule") {
                           "pipeline: 4, world_size: 4, pipeline_schedule: interleaved, "
                           "pipeline_chunks: 2"),
                       plain = plan_of("pipeline: 4, world_size: 4");
-  CHECK(plan::fewest_micro_steps(interleaved) == 4);
-  CHECK(plan::fewest_micro_steps(plain) == 1);
+  CHECK(plan::least_micro_steps(interleaved) == 4);
+  CHECK(plan::least_micro_steps(plain) == 1);
   // a run that does not fit is refused for its memory, not for the micro-steps of an attempt
   CHECK(user_error_of([] {
           plan_of("pipeline: 2, world_size: 2, pipeline_schedule: interleaved, pipeline_chunks: 2",
