@@ -1,4 +1,5 @@
 #include "plan/stages.hpp"
+#include "architectures/active_parameters.hpp"
 #include "core/error.hpp"
 #include "plan/programs.hpp"
 #include "recipe/value.hpp"
@@ -118,9 +119,19 @@ bool may_take_turns(const Draft& plan, std::int64_t micro_steps) {
          micro_steps % plan.mesh.pipeline == 0;
 }
 
+std::int64_t least_micro_steps(const Draft& plan) {
+  return may_take_turns(plan, 1) ? 1 : plan.mesh.pipeline;
+}
+
 program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph) {
   const program::PipelineShape shape = shape_of(plan);
-  const std::vector<int> borders = borders_of(plan, graph);
+  // the programs of a run, of evaluation and of all lengths of rows, have the same layers
+  const bool is_longest = plan.row_lengths.size() == 1 && graph.compute == plan.compute &&
+                          architectures::capacity_factor(plan.dims) == 0;
+  const program::ModelGraph longest =
+      is_longest ? program::ModelGraph{} : graph_of(plan, plan.row_lengths.back(), plan.compute);
+  const program::ModelGraph& judged = is_longest ? graph : longest;
+  const std::vector<int> borders = borders_of(plan, judged);
   const int chunks = shape.all_chunks();
   if (static_cast<int>(borders.size()) + 1 < chunks)
     throw UserError(
@@ -135,10 +146,19 @@ program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& 
                  : "") +
             "; write a smaller number");
   program::PipelineCut cut{shape, plan.recipe.parallel.pipeline_schedule, {}};
-  const std::vector<int> begins = best_borders(borders, costs_of(plan, graph), chunks);
+  const std::vector<int> begins = best_borders(borders, costs_of(plan, judged), chunks);
+  const auto at_or_before = [](const std::vector<int>& of, int block) {
+    return std::ranges::upper_bound(of, block) - of.begin();
+  };
+  std::vector<int> chunk_of_part{0};  // a part: what lies between two borders
+  for (const int border : borders)
+    chunk_of_part.push_back(static_cast<int>(at_or_before(begins, border)));
+  const std::vector<int> own_borders = borders_of(plan, graph);
+  if (own_borders.size() != borders.size())
+    throw InternalError("graphs of one run have other layers than each other");
   for (int b = 0; b < static_cast<int>(graph.blocks.size()); ++b)
     cut.chunk_of_block.push_back(
-        static_cast<int>(std::ranges::upper_bound(begins, b) - begins.begin()));
+        chunk_of_part[static_cast<std::size_t>(at_or_before(own_borders, b))]);
   return cut;
 }
 

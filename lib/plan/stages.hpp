@@ -7,12 +7,15 @@ namespace trainx::plan {
 
 /// The cut of the graph's blocks into as many chunks as parallel.pipeline and pipeline_chunks ask
 /// for, between layers: that whose slowest chunk takes the least, by the arithmetic and the bytes
-/// of its blocks and by what is recomputed. Throws UserError 78 where the model has too few layers,
-/// or the schedule does not go with the number of micro-steps.
+/// of its blocks in training on the longest rows, and by what is recomputed. Graphs of other
+/// lengths, and of evaluation, are cut between the same layers. Throws UserError 78 where the model
+/// has too few layers, or the schedule does not go with the number of micro-steps.
 program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph);
 
 /// Does parallel.pipeline_schedule go with so many micro-steps?
 bool may_take_turns(const Draft& plan, std::int64_t micro_steps);
+/// With how few does it go?
+std::int64_t least_micro_steps(const Draft& plan);
 
 /// Of a step, the share in which stages wait for each other, were all chunks alike. 0 without
 /// stages.

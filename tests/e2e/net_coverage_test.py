@@ -17,6 +17,7 @@ PASSES = {
     "accumulation": r"(?m)^m1 forward ",
     "activation_recomputation": r"(?m)^m0 recompute ",
     "casts_of_weights": r"(?m)^m\d forward .*> .*fp8_weight",
+    "pipeline": r"(?m)^m0 +send\S* +@communication",
     "activation_offload": r"(?m)^m0 copy +@copy_out +h0\.\S+ ",
     "redistribute": r"(?m)^m0 all_to_all among experts",
     "distributed_data_parallel": r"(?m)^ +reduce +@communication +> .*g\.",
@@ -196,6 +197,8 @@ class Coverage(unittest.TestCase):
             "master": ("fp32", "split", "none"),
             "rounding": ("nearest", "stochastic"),
             "reduce": ("fp32", "bf16"),
+            "pipeline": ("1", "2", "4"),
+            "pipeline_schedule": ("1f1b", "interleaved"),
         }
         for key, values in wanted.items():
             for value in values:

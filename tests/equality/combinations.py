@@ -85,6 +85,8 @@ METHODS = {
         "{mode: ddp, tensor: 2, world_size: 2}",
         "{mode: ddp, context: 2, world_size: 2}",
         "{mode: ddp, tensor: 2, context: 2, world_size: 4}",
+        "{mode: ddp, pipeline: 2, world_size: 2}",
+        "{mode: ddp, pipeline: 2, pipeline_schedule: interleaved, pipeline_chunks: 2, world_size: 2}",
     ],
     "schedule.type": ["cosine", "linear", "constant"],
     "schedule.final_ratio": ["0", "0.1"],

@@ -15,6 +15,7 @@ from . import (
     gpt2,
     mixtures,
     own,
+    pipeline,
     plans,
     tensor,
 )
@@ -35,7 +36,7 @@ def joined(*parts):
 
 
 CASES = joined(
-    gpt2, fp8, decoders, adapters, mixtures, encoders, own, folders, plans, tensor, context
+    gpt2, fp8, decoders, adapters, mixtures, encoders, own, folders, plans, tensor, context, pipeline
 )
 
 

@@ -179,7 +179,8 @@ class Machine {
             const View v = view(r, u);
             for (std::size_t e = 0; e < v.size; ++e)
               v[e] = sample(overflow_, step ? *step : nothing(), i.micro,
-                            i.peer == none ? rank : i.peer, u.slot - FetchSlot::first_batch, e);
+                            i.peer == none ? r.program->mesh.batch_of(rank) : i.peer,
+                            u.slot - FetchSlot::first_batch, e);
           }
         return;
       }

@@ -3,6 +3,7 @@
 #include "plan/expected_kernels.hpp"
 #include "plan/run_plan.hpp"
 #include "support/catch.hpp"
+#include "support/user_error.hpp"
 #include <algorithm>
 
 namespace stages_test {
@@ -135,6 +136,37 @@ TEST_CASE("a pipeline that cannot be is refused") {
         ExitCode::invalid_recipe);
   CHECK(code_of("pipeline: 3, world_size: 3, pipeline_schedule: interleaved, pipeline_chunks: 2") ==
         ExitCode::invalid_recipe);  // 16 micro-steps
+}
+
+TEST_CASE("evaluation in another type has the layers of training on each stage") {
+  for (const char* chunks : {"", ", pipeline_schedule: interleaved, pipeline_chunks: 2"}) {
+    const plan::RunPlan plan =
+        plan_of(std::string("pipeline: 2, world_size: 2") + chunks, "eval: {precision: bf16}\n", 4);
+    for (const plan::RankRole& role : plan.program_set.roles) {
+      const auto residents = [](const program::StepProgram& p) {
+        std::vector<std::string> names;
+        for (const program::Buffer& b : p.buffers)
+          if (b.resident) names.push_back(b.name);
+        return names;
+      };
+      REQUIRE_FALSE(role.evaluate.empty());
+      CHECK(residents(role.evaluate.back().program) == residents(role.train.back().program));
+    }
+  }
+}
+
+TEST_CASE("what is asked of fewer micro-steps goes with the schedule") {
+  const plan::RunPlan interleaved = plan_of(
+                          "pipeline: 4, world_size: 4, pipeline_schedule: interleaved, "
+                          "pipeline_chunks: 2"),
+                      plain = plan_of("pipeline: 4, world_size: 4");
+  CHECK(plan::least_micro_steps(interleaved) == 4);
+  CHECK(plan::least_micro_steps(plain) == 1);
+  // a run that does not fit is refused for its memory, not for the micro-steps of an attempt
+  CHECK(user_error_of([] {
+          plan_of("pipeline: 2, world_size: 2, pipeline_schedule: interleaved, pipeline_chunks: 2",
+                  "memory: {budget: 100 KiB}\n");
+        }).starts_with("71: "));
 }
 
 }  // namespace stages_test

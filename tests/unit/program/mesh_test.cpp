@@ -126,4 +126,38 @@ TEST_CASE("ranks that share a batch are neighbours among those with rows of thei
   CHECK_THROWS_AS(mesh.dimensions(), trainx::InternalError);
 }
 
+TEST_CASE("stages are the outermost, and what ranks of one stage share stays within it") {
+  Mesh mesh(24, 2);
+  mesh.pipeline = 3;
+  mesh.context = 2;
+  mesh.tensor = 2;
+  CHECK(mesh.stage_ranks() == 8);
+  CHECK(mesh.row_ranks() == 4);
+  CHECK(mesh.batches() == 2);
+  CHECK(mesh.peers(axes::stage, 13) == std::vector{5, 13, 21});
+  CHECK(mesh.peers(axes::of_stage, 13) == std::vector{8, 9, 10, 11, 12, 13, 14, 15});
+  CHECK(mesh.peers(axes::tensor, 13) == std::vector{12, 13});
+  CHECK(mesh.peers(axes::context, 13) == std::vector{13, 15});
+  CHECK(mesh.peers(axes::shard, 13) == std::vector{13, 15});
+  CHECK(mesh.peers(axes::data, 13) == std::vector{9, 11, 13, 15});
+  CHECK(mesh.peers(axes::all, 13).size() == 24);
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    CAPTURE(rank);
+    CHECK(mesh.stage_of(rank) == rank / 8);
+    CHECK(mesh.place(axes::stage, rank) == mesh.stage_of(rank));
+    CHECK(mesh.batch_of(rank) == mesh.place(axes::batch, rank));
+    // stages of one batch have it all
+    for (const int other : mesh.peers(axes::stage, rank))
+      CHECK(mesh.batch_of(other) == mesh.batch_of(rank));
+  }
+  CHECK(mesh.size(axes::stage) * mesh.size(axes::of_stage) == mesh.ranks());
+  CHECK(mesh.among_neighbours(axes::stage, 8) == 1);
+  CHECK(mesh.among_neighbours(axes::stage, 16) == 2);
+  mesh.experts = 4;
+  CHECK(mesh.peers(axes::expert, 13) == std::vector{12, 13, 14, 15});
+  CHECK(mesh.peers(axes::expert_replica, 13) == std::vector{9, 13});
+  CHECK(name_of(axes::stage) == "stages");
+  CHECK(Mesh(4, 1).significant(axes::stage).is_empty());
+}
+
 }  // namespace mesh_test
