@@ -136,6 +136,14 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
   std::vector<program::Bytes> residents;  // where the first program has them
   const bool evaluates = of.evaluates && extent != Extent::training;
   const bool ordered = extent != Extent::bytes;
+  // one cut for rows of all lengths and for evaluations in another type: a stage keeps its groups
+  const auto cut =
+      plan.mesh.pipeline > 1
+          ? pipeline_cut(plan, graph_of(plan, plan.row_lengths.back(), plan.compute))
+          : program::PipelineCut{};
+  const auto stage_of = [&](program::StepProgram whole, const program::ModelGraph& of_blocks) {
+    return passes::pipeline(std::move(whole), of_blocks, plan.mesh, cut, of.stage);
+  };
   for (const std::int64_t length : plan.row_lengths) {
     auto graph_of_length = graph_of(plan, length, plan.compute);
     const auto& graph = graph_of_length;
@@ -144,13 +152,9 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
     auto p = passes::accumulation(plain, micro_steps);
     p = passes::activation_recomputation(std::move(p), graph, levels);
     p = passes::casts_of_weights(std::move(p));
-    const auto stage_of = [&](program::StepProgram whole, const program::ModelGraph& of_blocks) {
-      return passes::pipeline(std::move(whole), of_blocks, plan.mesh, pipeline_cut(plan, of_blocks),
-                              of.stage);
-    };
     std::vector<int> stage_of_group;
     if (plan.mesh.pipeline > 1) {
-      for (const auto& stages : program::stages_of_groups(graph, pipeline_cut(plan, graph)))
+      for (const auto& stages : program::stages_of_groups(graph, cut))
         stage_of_group.push_back(stages.front());
       p = stage_of(std::move(p), graph);
     }
