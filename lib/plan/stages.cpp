@@ -141,6 +141,19 @@ program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& 
   return cut;
 }
 
+void require_graphs_apart(const Draft& plan) {
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const auto levels = recompute_levels(plan.recipe.memory).of_layer;
+  const bool all_full = std::ranges::all_of(
+      levels, [](RecomputeLevel level) { return level == RecomputeLevel::full; });
+  if (!custom || plan.mesh.pipeline == 1 || plan.batch.grad_accum_steps == 1 || all_full) return;
+  throw UserError(ExitCode::invalid_recipe,
+                  "parallel.pipeline is " + std::to_string(plan.mesh.pipeline) +
+                      " with several micro-steps, and modules of " + custom->options.name +
+                      " keep what backward needs of one at a time; write "
+                      "memory.activation_checkpoint: full");
+}
+
 double pipeline_idle_share(const Draft& plan) {
   if (plan.mesh.pipeline == 1) return 0;
   const program::PipelineShape shape = shape_of(plan);

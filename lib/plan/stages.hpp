@@ -14,6 +14,10 @@ program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& 
 /// Does parallel.pipeline_schedule go with so many micro-steps?
 bool may_take_turns(const Draft& plan, std::int64_t micro_steps);
 
+/// A module of the user's own keeps the graph of one micro-batch from forward to backward. Throws
+/// UserError 78 where a stage would have several under way.
+void require_graphs_apart(const Draft& plan);
+
 /// Of a step, the share in which stages wait for each other, were all chunks alike. 0 without
 /// stages.
 double pipeline_idle_share(const Draft& plan);
