@@ -109,6 +109,7 @@ RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why
   const Redraft again{plan.recipe, draft_of};
   choosing.take(plan);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
+  require_turns(plan);
   require_graphs_apart(plan);
   for (std::string words : {stages_words(plan), shared_experts_words(plan),
                             with_reason(shared_rows_words(plan), why.context),

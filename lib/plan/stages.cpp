@@ -109,7 +109,17 @@ bool may_take_turns(const Draft& plan, std::int64_t micro_steps) {
          micro_steps % plan.mesh.pipeline == 0;
 }
 
-program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph) {
+std::int64_t fewest_micro_steps(const Draft& plan) {
+  return may_take_turns(plan, 1) ? 1 : plan.mesh.pipeline;
+}
+
+std::int64_t micro_steps_under_way(const Draft& plan) {
+  return plan.mesh.pipeline == 1
+             ? 1
+             : 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
+}
+
+void require_turns(const Draft& plan) {
   if (!may_take_turns(plan, plan.batch.grad_accum_steps))
     throw UserError(ExitCode::invalid_recipe,
                     "parallel.pipeline_schedule is interleaved, which takes as many micro-steps at "
@@ -118,6 +128,10 @@ program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& 
                         std::to_string(plan.mesh.pipeline) +
                         "; write another batch.micro_batch_size or global_batch_size, or "
                         "pipeline_schedule: 1f1b");
+}
+
+program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph) {
+  require_turns(plan);
   const program::PipelineShape shape = shape_of(plan);
   const std::vector<int> borders = borders_of(plan, graph);
   const int chunks = shape.all_chunks();

@@ -8,11 +8,18 @@ namespace trainx::plan {
 /// The cut of the graph's blocks into as many chunks as parallel.pipeline and pipeline_chunks ask
 /// for, between layers: that whose slowest chunk takes the least, by the arithmetic and the bytes
 /// of its blocks and by what is recomputed. Throws UserError 78 where the model has too few layers,
-/// or the schedule does not go with the number of micro-steps.
+/// and as require_turns does.
 program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph);
 
 /// Does parallel.pipeline_schedule go with so many micro-steps?
 bool may_take_turns(const Draft& plan, std::int64_t micro_steps);
+/// Throws UserError 78 where the schedule does not go with the number of micro-steps.
+void require_turns(const Draft& plan);
+/// The smallest number of micro-steps that the schedule goes with.
+std::int64_t fewest_micro_steps(const Draft& plan);
+/// Of stages as many as are under way at once and as many behind them: more take no more memory.
+/// Without stages 1.
+std::int64_t micro_steps_under_way(const Draft& plan);
 
 /// A module of the user's own keeps the graph of one micro-batch from forward to backward. Throws
 /// UserError 78 where a stage would have several under way.

@@ -57,7 +57,10 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
   const bool is_new = k.evaluation.bytes == 0;
   if (!is_new && (k.timed || !timed)) return k.evaluation;
   const std::int64_t micro_steps = samples_ / choice.micro_batch_size;
-  const Draft decided = sized(choice, std::min(micro_steps, micro_steps_of_memory()));
+  // the first, one between and the last: without stages more take no more memory
+  const std::int64_t micro_steps_of_memory =
+      std::max<std::int64_t>(3, micro_steps_under_way(problem_));
+  const Draft decided = sized(choice, std::min(micro_steps, micro_steps_of_memory));
   Evaluation& e = k.evaluation;
   if (is_new)
     for (const Duties& duties : duties_of_stages(decided)) {
@@ -80,13 +83,6 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
   }
   k.timed = timed;
   return e;
-}
-
-/// The first, one between and the last: more micro-steps take no more memory. Of stages as many as
-/// are under way at once, and those behind them.
-std::int64_t Evaluator::micro_steps_of_memory() const {
-  const std::int64_t stages = problem_.mesh.pipeline;
-  return stages == 1 ? 3 : 2 * stages * problem_.recipe.parallel.pipeline_chunks;
 }
 
 Draft Evaluator::sized(const Decisions& choice, std::int64_t micro_steps) const {
