@@ -24,7 +24,7 @@ LargestBlock largest_block(const Draft& plan) {
   Draft least = plan;
   if (!plan.recipe.optimizer.update_in_backward) {
     least.batch.micro_batch_size = smallest_micro_batch(plan);
-    least.batch.grad_accum_steps = fewest_micro_steps(plan);
+    least.batch.grad_accum_steps = least_micro_steps(plan);
   }
   const Programs programs = plan_programs(least, Extent::bytes);
   const PlacedProgram& placed = programs.train.back();

@@ -12,7 +12,7 @@ bool libraries_fill(const Draft& plan) {
     return false;
   Draft one = plan;
   one.batch.micro_batch_size = smallest_micro_batch(plan);
-  one.batch.grad_accum_steps = fewest_micro_steps(plan);
+  one.batch.grad_accum_steps = least_micro_steps(plan);
   if (auto& level = one.recipe.memory.activation_checkpoint; level.is_auto())
     level.value = {RecomputeLevel::none};
   const MemoryPlan memory = plan_memory_totals(one, plan_programs(one, Extent::bytes));

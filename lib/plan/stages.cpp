@@ -109,7 +109,7 @@ bool may_take_turns(const Draft& plan, std::int64_t micro_steps) {
          micro_steps % plan.mesh.pipeline == 0;
 }
 
-std::int64_t fewest_micro_steps(const Draft& plan) {
+std::int64_t least_micro_steps(const Draft& plan) {
   return may_take_turns(plan, 1) ? 1 : plan.mesh.pipeline;
 }
 

@@ -16,7 +16,7 @@ bool may_take_turns(const Draft& plan, std::int64_t micro_steps);
 /// Throws UserError 78 where the schedule does not go with the number of micro-steps.
 void require_turns(const Draft& plan);
 /// The smallest number of micro-steps that the schedule goes with.
-std::int64_t fewest_micro_steps(const Draft& plan);
+std::int64_t least_micro_steps(const Draft& plan);
 /// Of stages as many as are under way at once and as many behind them: more take no more memory.
 /// Without stages 1.
 std::int64_t micro_steps_under_way(const Draft& plan);
