@@ -15,8 +15,8 @@ int simulated_micro_steps(const PipelineShape& shape) {
 
 StageTime stage_time(const PlacedProgram& placed, const program::PipelineCut& cut, double step_s,
                      const program::Rates& rates) {
-  StageTime time{step_s, std::vector<TurnTimes>(
-                             static_cast<std::size_t>(cut.shape.all_chunks()), TurnTimes{0, 0})};
+  StageTime time{step_s, std::vector<TurnTimes>(static_cast<std::size_t>(cut.shape.all_chunks()),
+                                                TurnTimes{0, 0})};
   const int micro = placed.micro_steps / 2;  // one like most
   program::ProductTimes products(rates);
   double message_s = 0;
@@ -59,8 +59,8 @@ PipelineTime pipeline_time(const program::PipelineCut& cut, const std::vector<St
     busy_s += all * of_micro_step;
   }
   double turns_s = 0;
-  for (const auto& stage : program::timed(
-           shape, program::turns_of_step(shape, cut.schedule), of_chunks, message_s))
+  for (const auto& stage :
+       program::timed(shape, program::turns_of_step(shape, cut.schedule), of_chunks, message_s))
     turns_s = std::max(turns_s, stage.back().end);
   turns_s += (all - shape.micro_steps) * slowest_s;
   PipelineTime time{turns_s + rest_s, 0};

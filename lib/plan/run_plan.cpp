@@ -44,8 +44,7 @@ void predict_pipeline(Prediction& prediction, const Draft& plan, const ProgramSe
   const auto cut = pipeline_cut(plan, set.roles.front().train.back().graph);
   std::vector<StageTime> stages;
   for (const RankRole& role : set.roles)
-    stages.push_back(
-        stage_time(role.train.back(), cut, role.time->step_s, *prediction.step_rates));
+    stages.push_back(stage_time(role.train.back(), cut, role.time->step_s, *prediction.step_rates));
   const PipelineTime time = pipeline_time(cut, stages);
   prediction.time->step_s = time.step_s;
   prediction.pipeline_idle_share = time.idle_share;
@@ -96,6 +95,11 @@ void write_into_recipe(Draft& plan, std::int64_t budget_bytes) {
 }  // namespace
 
 double RunPlan::flops_per_token() const {
+  if (mesh.pipeline > 1) {
+    double flops = 0;  // of each rank with a batch of its own, once in each stage
+    for (const RankRole& of_stage : program_set.roles) flops += step_flops(of_stage.train.back());
+    return flops * mesh.stage_ranks() / static_cast<double>(tokens_per_step);
+  }
   return step_flops(role().train.back()) * static_cast<double>(mesh.ranks()) /
          static_cast<double>(tokens_per_step);
 }

@@ -116,9 +116,8 @@ std::int64_t least_micro_steps(const Draft& plan) {
 }
 
 std::int64_t micro_steps_under_way(const Draft& plan) {
-  return plan.mesh.pipeline == 1
-             ? 1
-             : 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
+  return plan.mesh.pipeline == 1 ? 1
+                                 : 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
 }
 
 void require_turns(const Draft& plan) {
@@ -184,15 +183,29 @@ void require_graphs_apart(const Draft& plan) {
                       "memory.activation_checkpoint: full");
 }
 
-double pipeline_idle_share(const Draft& plan) {
-  if (plan.mesh.pipeline == 1) return 0;
+TimedSchedule timed_schedule(const Draft& plan) {
   const program::PipelineShape shape = shape_of(plan);
   const bool recomputes =
       std::ranges::any_of(recompute_levels(plan.recipe.memory).of_layer,
                           [](RecomputeLevel level) { return level == RecomputeLevel::full; });
-  return program::idle_share(
-      program::timed(shape, program::turns_of_step(shape, plan.recipe.parallel.pipeline_schedule),
-                     {.forward = 1, .backward = recomputes ? 3.0 : 2.0}));
+  return {shape, program::timed(
+                     shape, program::turns_of_step(shape, plan.recipe.parallel.pipeline_schedule),
+                     {.forward = 1, .backward = recomputes ? 3.0 : 2.0})};
+}
+
+double pipeline_idle_share(const Draft& plan) {
+  return plan.mesh.pipeline == 1 ? 0 : program::idle_share(timed_schedule(plan).turns);
+}
+
+std::string idle_stages_warning(const Draft& plan) {
+  const std::int64_t micro_steps = plan.batch.grad_accum_steps;
+  if (micro_steps >= plan.mesh.pipeline) return "";
+  return "parallel.pipeline is " + std::to_string(plan.mesh.pipeline) + " and a step has " +
+         std::to_string(micro_steps) + " micro-step" + (micro_steps == 1 ? "" : "s") +
+         ", so that stages wait for each other " +
+         std::to_string(std::llround(100 * pipeline_idle_share(plan))) +
+         " % of it; write a smaller batch.micro_batch_size, a larger batch.global_batch_size or "
+         "fewer stages";
 }
 
 std::string stages_words(const Draft& plan) {

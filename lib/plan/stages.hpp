@@ -26,9 +26,19 @@ std::int64_t micro_steps_under_way(const Draft& plan);
 /// UserError 78 where a stage would have several under way.
 void require_graphs_apart(const Draft& plan);
 
+/// The schedule of a step, were all chunks alike; times in forwards of a chunk.
+struct TimedSchedule {
+  program::PipelineShape shape;
+  std::vector<std::vector<program::TimedTurn>> turns;  // by stage
+};
+TimedSchedule timed_schedule(const Draft& plan);
+
 /// Of a step, the share in which stages wait for each other, were all chunks alike. 0 without
 /// stages.
 double pipeline_idle_share(const Draft& plan);
+
+/// Of fewer micro-steps than stages, which never are all busy; "" otherwise.
+std::string idle_stages_warning(const Draft& plan);
 
 /// What plans say of stages; "" where there are none.
 std::string stages_words(const Draft& plan);
