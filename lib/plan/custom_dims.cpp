@@ -177,7 +177,7 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
   require_best_metric(dims, recipe.eval.best.metric);
   require_possible(dims, recipe.memory);
   require_same_buffers(dims, recipe);
-  require_constant_buffers(dims, recipe.parallel.pipeline);
+  require_constant_buffers(dims, recipe.parallel.pipeline.value.value_or(1));
   return dims;
 }
 
