@@ -12,6 +12,7 @@ Decisions decisions_of(const Draft& plan) {
   c.experts = plan.mesh.experts;
   c.tensor = plan.mesh.tensor;
   c.context = plan.mesh.context;
+  c.pipeline = plan.mesh.pipeline;
   c.micro_batch_size = plan.batch.micro_batch_size;
   if (!memory.activation_checkpoint.is_auto()) c.levels = *memory.activation_checkpoint.value;
   c.segment = memory.recompute_segment;
@@ -31,6 +32,7 @@ void apply(const Decisions& choice, Draft& plan) {
                          plan.mesh.batches();
   plan.mesh.tensor = choice.tensor;
   plan.mesh.context = choice.context;
+  plan.mesh.pipeline = choice.pipeline;
   samples /= plan.mesh.batches();
   recipe::MemorySection& memory = plan.recipe.memory;
   plan.mode = choice.mode;
@@ -83,6 +85,8 @@ std::vector<std::string> changed_keys(const Decisions& choice, const Decisions& 
     out.push_back("parallel.tensor " + std::to_string(choice.tensor));
   if (choice.context != from.context)
     out.push_back("parallel.context " + std::to_string(choice.context));
+  if (choice.pipeline != from.pipeline)
+    out.push_back("parallel.pipeline " + std::to_string(choice.pipeline));
   if (choice.micro_batch_size != from.micro_batch_size)
     out.push_back("batch.micro_batch_size " + std::to_string(choice.micro_batch_size));
   add("memory.activation_checkpoint", choice.levels, from.levels);

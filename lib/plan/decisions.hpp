@@ -15,9 +15,9 @@ constexpr int whole_step = 1 << 20;
 /// One way to run a recipe: the cut of the batch, what is recomputed and where things lie.
 struct Decisions {
   recipe::ParallelMode mode = recipe::ParallelMode::single;
-  int shard = 1, experts = 1;         // program::Mesh
-  int tensor = 1, context = 1;        // likewise
-  std::int64_t micro_batch_size = 1;  // the global batch never changes
+  int shard = 1, experts = 1;                 // program::Mesh
+  int tensor = 1, context = 1, pipeline = 1;  // likewise
+  std::int64_t micro_batch_size = 1;          // the global batch never changes
   // of all layers, or of each
   std::vector<RecomputeLevel> levels{RecomputeLevel::none};
   std::int64_t segment = 1;  // memory.recompute_segment

@@ -79,7 +79,7 @@ std::optional<Way> way_of_degrees(const Draft& plan, std::int64_t have, const Re
   recipe.parallel.tensor = recipe.parallel.context = {};
   if (freely && plan.mode != recipe::ParallelMode::dp)
     recipe.parallel.mode = {}, recipe.parallel.shard_ranks = {};
-  const Degrees now{plan.mesh.tensor, plan.mesh.context};
+  const Degrees now{plan.mesh.tensor, plan.mesh.context, plan.mesh.pipeline};
   std::optional<Way> best;
   int ranks = 0;
   draft_other_degrees(recipe, again.draft_of, now, [&](const Degrees& degrees, Drafted& drafted) {
@@ -126,7 +126,8 @@ std::string keys_that_choose(const Draft& plan, const Decisions& best, const Dec
   const bool same_mode = best.mode == now.mode && best.shard == now.shard;
   std::string degrees;
   for (const auto& [key, changes] : {std::pair{"parallel.tensor", best.tensor != now.tensor},
-                                     {"parallel.context", best.context != now.context}})
+                                     {"parallel.context", best.context != now.context},
+                                     {"parallel.pipeline", best.pipeline != now.pipeline}})
     if (changes) degrees += (degrees.empty() ? "" : " with ") + std::string(key) + ": auto";
   if (degrees.empty())
     return plan.recipe.memory.fit && same_mode
@@ -134,7 +135,7 @@ std::string keys_that_choose(const Draft& plan, const Decisions& best, const Dec
                : std::string("memory.fit: true") + (same_mode ? "" : " with parallel.mode: auto");
   if (best.mode != now.mode) degrees += " with parallel.mode: auto";
   Decisions other = now;
-  other.tensor = best.tensor, other.context = best.context;
+  other.tensor = best.tensor, other.context = best.context, other.pipeline = best.pipeline;
   other.mode = best.mode, other.shard = best.shard;
   other.micro_batch_size = best.micro_batch_size;
   return changed_keys(best, other).empty() ? degrees : degrees + " with memory.fit: true";

@@ -109,9 +109,10 @@ RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why
   const Redraft again{plan.recipe, draft_of};
   choosing.take(plan);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
-  for (std::string words : {stages_words(plan), shared_experts_words(plan),
-                            with_reason(shared_rows_words(plan), why.context),
-                            with_reason(layers_in_parts_words(plan), why.tensor)})
+  for (std::string words :
+       {with_reason(stages_words(plan), why.pipeline), shared_experts_words(plan),
+        with_reason(shared_rows_words(plan), why.context),
+        with_reason(layers_in_parts_words(plan), why.tensor)})
     if (!words.empty()) plan.choices.push_back(std::move(words));
   ProgramSet set = plan_program_set(plan);
   const Programs& programs = set.roles.front();

@@ -41,6 +41,7 @@ class RuleSet {
   // 1 while it is to be chosen
   std::int64_t tensor_ranks() const { return r_.parallel.tensor.value.value_or(1); }
   std::int64_t context_ranks() const { return r_.parallel.context.value.value_or(1); }
+  std::int64_t pipeline_stages() const { return r_.parallel.pipeline.value.value_or(1); }
 
   /// Ranks with a batch of their own, if their number is known.
   std::optional<std::int64_t> batches() const {

@@ -35,7 +35,7 @@ class ParallelRules : public RuleSet {
     std::string sharing;  // a batch, by key
     for (const auto& [name, count] : {std::pair{"tensor", tensor_ranks()},
                                       {"context", context_ranks()},
-                                      {"pipeline", r_.parallel.pipeline}})
+                                      {"pipeline", pipeline_stages()}})
       if (count > 1) sharing += (sharing.empty() ? "" : " * ") + std::string(name);
     if (sharing.find('*') != std::string::npos) sharing = "(" + sharing + ")";
     const std::initializer_list<std::string> keys{"batch",
@@ -87,7 +87,8 @@ class ParallelRules : public RuleSet {
   /// The samples of a step must not depend on what is chosen.
   void chosen_degrees() {
     for (const auto& [key, degree] : {std::pair{"parallel.tensor", r_.parallel.tensor},
-                                      {"parallel.context", r_.parallel.context}})
+                                      {"parallel.context", r_.parallel.context},
+                                      {"parallel.pipeline", r_.parallel.pipeline}})
       refuse(degree.is_auto() && !r_.batch.global_batch_size, key,
              {"batch", "batch.global_batch_size"},
              "auto chooses how many ranks share a batch, and without batch.global_batch_size the "

@@ -11,6 +11,7 @@ class PipelineRules : public RuleSet {
   void check() {
     const bool interleaved = r_.parallel.pipeline_schedule == PipelineSchedule::interleaved;
     const std::int64_t chunks = r_.parallel.pipeline_chunks;
+    if (r_.parallel.pipeline.is_auto()) return;
     if (stages() == 1) {
       refuse(interleaved, "parallel.pipeline_schedule", {pipeline},
              "can have no effect with parallel.pipeline: 1: all layers are one stage");
@@ -38,7 +39,7 @@ class PipelineRules : public RuleSet {
 
  private:
   static constexpr const char* pipeline = "parallel.pipeline";
-  std::int64_t stages() const { return r_.parallel.pipeline; }
+  std::int64_t stages() const { return pipeline_stages(); }
 
   void ranks() {
     const std::string several = "gives each rank some of the layers, and ";

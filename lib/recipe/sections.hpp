@@ -434,12 +434,13 @@ struct ParallelSection {
   Auto<std::int64_t> world_size, shard_ranks;
   Auto<std::int64_t> tensor{1}, context{1};
   std::int64_t experts = 1;
-  std::int64_t pipeline = 1, pipeline_chunks = 1;
+  Auto<std::int64_t> pipeline{1};
+  std::int64_t pipeline_chunks = 1;
   PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;
   /// Ranks that share one batch; nothing: to be chosen.
   std::optional<std::int64_t> batch_ranks() const {
-    if (tensor.is_auto() || context.is_auto()) return std::nullopt;
-    return *tensor.value * *context.value * pipeline;
+    if (tensor.is_auto() || context.is_auto() || pipeline.is_auto()) return std::nullopt;
+    return *tensor.value * *context.value * *pipeline.value;
   }
   double experts_capacity = 0;
   ExpertsOverflow experts_overflow = ExpertsOverflow::error;

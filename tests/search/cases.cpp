@@ -220,7 +220,9 @@ class Problem {
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
 
-  plan::Degrees degrees() const { return {draft.mesh.tensor, draft.mesh.context}; }
+  plan::Degrees degrees() const {
+    return {draft.mesh.tensor, draft.mesh.context, draft.mesh.pipeline};
+  }
   /// Ranks that have parts of layers.
   bool crosses_hosts() const {
     return draft.mesh.world > draft.local_ranks && draft.local_ranks % draft.mesh.tensor != 0;
@@ -310,7 +312,8 @@ Outcome outcome_of(const Case& c, int samples) {
   Decisions chosen;
   bool chosen_crosses = false;
   for (const auto& of : problems) {
-    if (!planned || of->degrees() != plan::Degrees{planned->mesh.tensor, planned->mesh.context})
+    if (!planned || of->degrees() != plan::Degrees{planned->mesh.tensor, planned->mesh.context,
+                                                   planned->mesh.pipeline})
       continue;
     chosen = plan::decisions_of(*planned);
     chosen_crosses = of->crosses_hosts();

@@ -5,9 +5,28 @@
 #include "plan/explain/percent.hpp"
 #include "recipe/rules.hpp"
 #include <algorithm>
+#include <array>
 
 namespace trainx::plan {
 namespace {
+
+using Axis = int Degrees::*;
+constexpr std::array<std::pair<const char*, Axis>, 3> axes{
+    {{"parallel.tensor", &Degrees::tensor},
+     {"parallel.context", &Degrees::context},
+     {"parallel.pipeline", &Degrees::pipeline}}};
+
+/// Are all of them multiples of the other's?
+bool are_multiples(const Degrees& some, const Degrees& of) {
+  return std::ranges::all_of(axes,
+                             [&](const auto& a) { return some.*a.second % of.*a.second == 0; });
+}
+
+/// In how many they differ.
+std::ptrdiff_t differing(const Degrees& a, const Degrees& b) {
+  return std::ranges::count_if(axes,
+                               [&](const auto& axis) { return a.*axis.second != b.*axis.second; });
+}
 
 // So that refusals and alternatives come at once.
 constexpr int most_drafted = 8;
@@ -37,7 +56,8 @@ std::string why_no_batches(const recipe::Recipe& recipe, std::int64_t batches) {
 
 /// A refusal without its key and without what would mend it.
 std::string bare_reason(std::string why) {
-  for (const std::string key : {"parallel.tensor", "parallel.context"}) {
+  for (const auto& [name, axis] : axes) {
+    const std::string key = name;
     if (!why.starts_with(key)) continue;
     const std::size_t is = why.find(", and "), colon = why.find(": ");
     if (why.starts_with(key + " is ") && is != std::string::npos)
@@ -55,8 +75,9 @@ std::vector<Degrees> degrees_of(const recipe::Recipe& recipe) {
   std::vector<Degrees> out;
   for (const int tensor : choices_of(recipe.parallel.tensor, world))
     for (const int context : choices_of(recipe.parallel.context, world))
-      if (const Degrees degrees{tensor, context}; world % degrees.ranks() == 0)
-        out.push_back(degrees);
+      for (const int pipeline : choices_of(recipe.parallel.pipeline, world))
+        if (const Degrees degrees{tensor, context, pipeline}; world % degrees.ranks() == 0)
+          out.push_back(degrees);
   std::ranges::stable_sort(out, {}, &Degrees::ranks);
   return out;
 }
@@ -64,6 +85,7 @@ std::vector<Degrees> degrees_of(const recipe::Recipe& recipe) {
 recipe::Recipe with_degrees(recipe::Recipe recipe, const Degrees& degrees) {
   recipe.parallel.tensor = {degrees.tensor};
   recipe.parallel.context = {degrees.context};
+  recipe.parallel.pipeline = {degrees.pipeline};
   return recipe;
 }
 
@@ -97,7 +119,8 @@ DegreeSearch::DegreeSearch(const recipe::Recipe& recipe, DraftOf draft_of, std::
     : recipe_(recipe), draft_of_(std::move(draft_of)), local_ranks_(local_ranks) {
   const std::int64_t world = ranks_of(recipe);
   const auto number = [](const auto& degree) { return static_cast<int>(degree.value.value_or(1)); };
-  least_ = {number(recipe.parallel.tensor), number(recipe.parallel.context)};
+  least_ = {number(recipe.parallel.tensor), number(recipe.parallel.context),
+            number(recipe.parallel.pipeline)};
   const bool several_hosts = local_ranks < world && world % local_ranks == 0;
   for (const Degrees& degrees : degrees_of(recipe)) {
     Candidate& candidate = candidates_.emplace_back();
@@ -125,11 +148,9 @@ void DegreeSearch::look_at_all() {
 /// The same ranks, or fewer that divide them, cannot share layers or rows alone.
 bool DegreeSearch::is_ruled_out(const Degrees& degrees) const {
   return std::ranges::any_of(candidates_, [&](const Candidate& c) {
-    const bool divides = degrees.tensor % c.degrees.tensor == 0 &&
-                         degrees.context % c.degrees.context == 0,
-               is_of_one = c.degrees.tensor == least_.tensor || c.degrees.context == least_.context;
-    return divides && is_of_one && c.degrees != degrees && c.degrees != least_ &&
-           !c.refused.empty() &&
+    const bool is_of_one = differing(c.degrees, least_) <= 1;
+    return are_multiples(degrees, c.degrees) && is_of_one && c.degrees != degrees &&
+           c.degrees != least_ && !c.refused.empty() &&
            why_no_batches(recipe_, ranks_of(recipe_) / c.degrees.ranks()).empty();
   });
 }
@@ -146,22 +167,25 @@ bool DegreeSearch::is_slower(Candidate& candidate) {
 /// More ranks exchange more, and each multiplies smaller matrices.
 bool DegreeSearch::grows_from_slower(const Degrees& degrees) {
   return std::ranges::any_of(candidates_, [&](Candidate& c) {
-    return c.degrees != degrees && c.degrees != least_ && degrees.tensor % c.degrees.tensor == 0 &&
-           degrees.context % c.degrees.context == 0 && is_slower(c);
+    return c.degrees != degrees && c.degrees != least_ && are_multiples(degrees, c.degrees) &&
+           is_slower(c);
   });
 }
 
 /// The least that are possible for one key alone: a plan names their price.
 bool DegreeSearch::is_told(const Degrees& degrees) const {
-  const auto is_first = [&](int Degrees::*axis, int Degrees::*other) {
-    return degrees.*axis > 1 && degrees.*other == least_.*other &&
+  const auto is_first = [&](const auto& a) {
+    const Axis axis = a.second;
+    Degrees alone = least_;
+    alone.*axis = degrees.*axis;
+    return degrees.*axis > 1 && degrees == alone &&
            std::ranges::none_of(candidates_, [&](const Candidate& c) {
+             alone.*axis = c.degrees.*axis;
              return c.choosing && c.degrees.*axis > 1 && c.degrees.*axis < degrees.*axis &&
-                    c.degrees.*other == least_.*other;
+                    c.degrees == alone;
            });
   };
-  return is_first(&Degrees::tensor, &Degrees::context) ||
-         is_first(&Degrees::context, &Degrees::tensor);
+  return std::ranges::any_of(axes, is_first);
 }
 
 void DegreeSearch::look_at(Candidate& candidate) {
@@ -264,6 +288,7 @@ std::string DegreeSearch::price(const Candidate& best, Candidate& other, int num
                         : "not fit");
   Decisions same = best.way.choice;
   same.tensor = other.degrees.tensor, same.context = other.degrees.context;
+  same.pipeline = other.degrees.pipeline;
   same.shard = other.way.choice.shard;
   if (same.micro_batch_size * other.degrees.ranks() ==
       other.way.choice.micro_batch_size * best.degrees.ranks())
@@ -312,6 +337,8 @@ DegreeReasons DegreeSearch::reasons(const Candidate& best) {
     out.tensor = reason(best, &Degrees::tensor, "parallel.tensor");
   if (recipe_.parallel.context.is_auto())
     out.context = reason(best, &Degrees::context, "parallel.context");
+  if (recipe_.parallel.pipeline.is_auto())
+    out.pipeline = reason(best, &Degrees::pipeline, "parallel.pipeline");
   return out;
 }
 

@@ -1,4 +1,4 @@
-// parallel.tensor: auto and parallel.context: auto: how many ranks share a batch.
+// parallel.tensor, parallel.context and parallel.pipeline: auto: how many ranks share a batch.
 #pragma once
 #include "plan/choose/decide.hpp"
 #include "plan/drafted.hpp"
@@ -10,8 +10,8 @@
 namespace trainx::plan {
 
 struct Degrees {
-  int tensor = 1, context = 1;
-  int ranks() const { return tensor * context; }  // that share a batch
+  int tensor = 1, context = 1, pipeline = 1;
+  int ranks() const { return tensor * context * pipeline; }  // that share a batch
   auto operator<=>(const Degrees&) const = default;
 };
 
@@ -29,7 +29,7 @@ void draft_other_degrees(const recipe::Recipe& recipe, const DraftOf& draft_of, 
 
 /// Why the degrees are what they are, as parts of sentences; "" where a recipe says them.
 struct DegreeReasons {
-  std::string tensor, context;
+  std::string tensor, context, pipeline;
 };
 
 /// Searches the choices of a run for each of its degrees, and takes the smallest with which a way

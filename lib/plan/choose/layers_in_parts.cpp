@@ -24,7 +24,7 @@ std::string must_divide(const Draft& plan, std::int64_t sharing) {
 }
 
 void make_stages(Draft& plan) {
-  const std::int64_t stages = plan.recipe.parallel.pipeline, world = plan.mesh.world;
+  const std::int64_t stages = *plan.recipe.parallel.pipeline.value, world = plan.mesh.world;
   if (stages == 1) return;
   const auto refuse = [&](const std::string& why) {
     throw UserError(ExitCode::invalid_recipe,

@@ -30,8 +30,8 @@ Draft without_levers(Draft plan) {
 }
 
 auto kind_of(const Decisions& c) {
-  return std::tuple(c.mode, c.shard, c.experts, c.tensor, c.context, c.activations, c.optimizer,
-                    c.weights);
+  return std::tuple(c.mode, c.shard, c.experts, c.tensor, c.context, c.pipeline, c.activations,
+                    c.optimizer, c.weights);
 }
 
 /// Of each kind the fastest, the fastest first; without rates as trainx would take them.
@@ -64,7 +64,7 @@ void add_ways_of_degrees(std::vector<Way>& ways, const RunPlan& plan, std::size_
   open.parallel.tensor = open.parallel.context = {};
   open.parallel.shard_ranks = {};
   if (plan.mode != recipe::ParallelMode::dp) open.parallel.mode = {};
-  const Degrees now{plan.mesh.tensor, plan.mesh.context};
+  const Degrees now{plan.mesh.tensor, plan.mesh.context, plan.mesh.pipeline};
   draft_other_degrees(open, draft_of, now, [&](const Degrees&, const Drafted& drafted) {
     Evaluator evaluator(without_levers(drafted.plan), drafted.rates());
     Search search(evaluator, budget_of(drafted.plan));

@@ -121,8 +121,9 @@ std::optional<WithoutSharing> weigh_degrees(const RunPlan& plan, const Decisions
     Evaluator evaluator(drafted.plan, drafted.rates());
     Decisions choice = now;
     choice.tensor = degrees.tensor, choice.context = degrees.context;
+    choice.pipeline = degrees.pipeline;
     if (plan.mesh.shard == plan.mesh.row_ranks()) choice.shard = drafted.plan.mesh.shard;
-    const int more = now.tensor * now.context / degrees.ranks();
+    const int more = now.tensor * now.context / (degrees.tensor * degrees.context);
     choice.micro_batch_size = std::max<std::int64_t>(1, now.micro_batch_size / more);
     while (evaluator.samples() % choice.micro_batch_size != 0) --choice.micro_batch_size;
     return WithoutSharing{choice, evaluator.of(choice), drafted.plan.budget_bytes};
@@ -136,9 +137,10 @@ std::optional<WithoutSharing> weigh_degrees(const RunPlan& plan, const Decisions
 void tell_degrees(std::vector<Needless>& out, const RunPlan& plan, Decisions now, Evaluation takes,
                   const DraftOf& draft_of) {
   const double whole_s = takes.seconds;
-  for (const auto& [key, axis] :
-       {std::pair{"parallel.tensor", &Degrees::tensor}, {"parallel.context", &Degrees::context}}) {
-    Degrees degrees{now.tensor, now.context};
+  for (const auto& [key, axis] : {std::pair{"parallel.tensor", &Degrees::tensor},
+                                  {"parallel.context", &Degrees::context},
+                                  {"parallel.pipeline", &Degrees::pipeline}}) {
+    Degrees degrees{now.tensor, now.context, now.pipeline};
     const int number = degrees.*axis;
     if (number == 1) continue;
     degrees.*axis = 1;
@@ -152,7 +154,8 @@ void tell_degrees(std::vector<Needless>& out, const RunPlan& plan, Decisions now
     told.share = told.gain_s / whole_s;
     told.more_bytes = w->takes.bytes - takes.bytes;
     Decisions same = now;
-    same.tensor = w->choice.tensor, same.context = w->choice.context, same.shard = w->choice.shard;
+    same.tensor = w->choice.tensor, same.context = w->choice.context;
+    same.pipeline = w->choice.pipeline, same.shard = w->choice.shard;
     const std::string changes = changes_of(w->choice, same, ", ");
     told.reason = "the run fits without it" + (changes.empty() ? "" : ", with " + changes) + ": " +
                   human_bytes(w->takes.bytes) + " of " + human_bytes(w->budget_bytes);
@@ -165,7 +168,7 @@ void tell_degrees(std::vector<Needless>& out, const RunPlan& plan, Decisions now
 std::vector<Needless> needless_levers(const RunPlan& plan, const DraftOf& draft_of) {
   std::vector<Needless> out;
   std::vector<Lever> levers = levers_of(plan);
-  const bool weighs_degrees = draft_of && plan.mesh.tensor * plan.mesh.context > 1 &&
+  const bool weighs_degrees = draft_of && plan.recipe.parallel.batch_ranks() > 1 &&
                               plan.step_rates && plan.step_rates->link_bytes_per_s > 0;
   if ((levers.empty() && !weighs_degrees) || plan.row_lengths.empty() ||
       layers_of(plan.dims) > most_searched_layers)

@@ -57,7 +57,7 @@ std::string says(const plan::RunPlan& plan, const std::string& key) {
 }
 
 plan::Degrees degrees_of(const plan::RunPlan& plan) {
-  return {plan.mesh.tensor, plan.mesh.context};
+  return {plan.mesh.tensor, plan.mesh.context, plan.mesh.pipeline};
 }
 
 const std::string both = "tensor: auto, context: auto, world_size: ";
@@ -87,6 +87,12 @@ TEST_CASE("degrees are the divisors of the ranks, fewest ranks that share a batc
   CHECK(degrees("tensor: auto, context: 2, world_size: 8") == "1x2 2x2 4x2 ");
   CHECK(degrees("context: auto, world_size: 6") == "1x1 1x2 1x3 1x6 ");
   CHECK(degrees("tensor: auto, context: auto") == "1x1 ");  // how many there are is not known
+  std::string text;
+  for (const plan::Degrees& d : plan::degrees_of(
+           recipe_of({.parallel = "tensor: auto, pipeline: auto, context: 2, world_size: 8"})))
+    text += std::to_string(d.tensor) + "x" + std::to_string(d.context) + "x" +
+            std::to_string(d.pipeline) + " ";
+  CHECK(text == "1x2x1 1x2x2 2x2x1 1x2x4 2x2x2 4x2x1 ");
 }
 
 TEST_CASE("where a run fits its ranks share no batch, and the plan names the price") {
@@ -109,16 +115,21 @@ TEST_CASE("where a run fits its ranks share no batch, and the plan names the pri
 }
 
 TEST_CASE("ranks share a batch where nothing else fits, as a run does that says the number") {
-  for (const char* key : {"tensor", "context"})
+  for (const char* key : {"tensor", "context", "pipeline"})
     for (const std::string gpu : {"", "h100"}) {
       CAPTURE(key, gpu);
       Run run{.more = "batch: {global_batch_size: 4}\n", .gpu = gpu};
       const bool rows = key == std::string("context");  // long ones: activations do not fit
+      const bool layers = key == std::string("pipeline");
+      if (layers) run.more = "batch: {global_batch_size: 4, micro_batch_size: 1}\n";
       if (rows) run.length = gpu.empty() ? 8192 : 16384;
       if (rows || !gpu.empty())
         run.model = "{type: gpt2, options: {num_layers: 8, num_heads: 16, hidden_size: " +
-                    std::string(gpu.empty() ? "64" : "1024") + ", max_positions: 16384, " +
-                    "vocab_size: " + (rows ? "1000" : "100000") + "}}";
+                    std::string(gpu.empty() ? "64"
+                                : layers    ? "2048"
+                                            : "1024") +
+                    ", max_positions: 16384, " +
+                    "vocab_size: " + (rows || layers ? "1000" : "100000") + "}}";
       const std::string mode = "mode: ddp, world_size: 4, ", name = key;
       const std::int64_t one = bytes_of(run, mode + name + ": 1"),
                          two = bytes_of(run, mode + name + ": 2");
@@ -127,7 +138,9 @@ TEST_CASE("ranks share a batch where nothing else fits, as a run does that says 
       run.parallel = mode + name + ": auto";
       const auto chosen = planned(run);
       INFO(choices_of(chosen));
-      const int number = name == "tensor" ? chosen.mesh.tensor : chosen.mesh.context;
+      const int number = name == "tensor"    ? chosen.mesh.tensor
+                         : name == "context" ? chosen.mesh.context
+                                             : chosen.mesh.pipeline;
       CHECK(degrees_of(chosen).ranks() == number);
       CHECK((gpu.empty() ? number == 2 : number >= 2));  // the fastest that fits
       if (gpu.empty())
