@@ -129,14 +129,21 @@ def broken_rule(chosen):
     )
 
 
+def is_decided(chosen):
+    """Whether stages keep anything for long enough to be copied depends on their micro-steps."""
+    return "pipeline" not in chosen["parallel"] or chosen["memory.activation_offload"] == "none"
+
+
 def draw(drawn):
     """Any values; of four recipes three are drawn on, where a rule is broken, until none is."""
     chosen = {method: drawn.choice(values) for method, values in METHODS.items()}
+    if not is_decided(chosen):
+        return draw(drawn)
     legal = drawn.random() < 0.75
     while legal and (rule := broken_rule(chosen)):
         method = drawn.choice(list(rule["illegal"]))
         chosen[method] = drawn.choice(METHODS[method])
-    return chosen
+    return chosen if is_decided(chosen) else draw(drawn)
 
 
 def settings(chosen):
@@ -206,6 +213,7 @@ def pairs(drawn):
     each = [(m, v) for m, values in METHODS.items() for v in dict.fromkeys(values)]
     both = itertools.combinations(each, 2)
     chosen = [PLAIN | dict(pair) for pair in both if pair[0][0] != pair[1][0]]
+    chosen = [c for c in chosen if is_decided(c)]
     if LONG:
         return chosen
     words, lines = ([c for c in chosen if c["data.kind"] == kind] for kind in MODELS)

@@ -75,15 +75,15 @@ std::string problem_of_events(const PipelineShape& shape, const std::vector<Pipe
     const PipelineEvent& e = events[k];
     const std::string where = "event " + std::to_string(k) + " of " + words({e.turn});
     if (e.is_message) {
-      if (!computed.contains(key_of(e.turn))) return where + ": a message ahead of its turn";
+      if (!computed.contains(key_of(e.turn))) return where + ": early message";
       if (!told.insert(key_of(e.turn)).second) return where + ": a message twice";
       if (e.to_chunk != e.turn.chunk + (e.turn.is_backward ? -1 : 1)) return where + ": to whom";
       continue;
     }
     for (const Key& read : reads(shape, e.turn)) {
-      if (!computed.contains(read)) return where + ": ahead of what it reads";
+      if (!computed.contains(read)) return where + ": early turn";
       if (std::get<1>(read) != e.turn.chunk && !told.contains(read))
-        return where + ": ahead of a message that it reads";
+        return where + ": missing message";
     }
     if (!computed.emplace(key_of(e.turn), k).second) return where + ": a turn twice";
   }
