@@ -206,13 +206,14 @@ class Verification {
     r.parallel.world_size.value = ranks;
     if (ranks == 1)
       r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
-    if (ranks % r.parallel.pipeline != 0) {
-      r.parallel.pipeline = r.parallel.pipeline_chunks = 1;
+    if (const auto& stages = r.parallel.pipeline.value; stages && ranks % *stages != 0) {
+      r.parallel.pipeline = {1};
+      r.parallel.pipeline_chunks = 1;
       r.parallel.pipeline_schedule = PipelineSchedule::one_f_one_b;
     }
     choose_degrees(loaded);
     std::int64_t &tensor = *r.parallel.tensor.value, &context = *r.parallel.context.value;
-    const std::int64_t stage_ranks = ranks / r.parallel.pipeline;
+    const std::int64_t stage_ranks = ranks / *r.parallel.pipeline.value;
     if (stage_ranks % tensor != 0) tensor = 1;
     const std::int64_t row_ranks = stage_ranks / tensor;
     if (row_ranks % context != 0) context = 1;
@@ -238,6 +239,7 @@ class Verification {
     const Prepared p = prepare(loaded);
     loaded.recipe.parallel.tensor = p.plan.recipe.parallel.tensor;
     loaded.recipe.parallel.context = p.plan.recipe.parallel.context;
+    loaded.recipe.parallel.pipeline = p.plan.recipe.parallel.pipeline;
   }
 
   void train(const std::string& name, std::int64_t ranks, std::int64_t until,
