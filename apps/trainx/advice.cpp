@@ -3,11 +3,15 @@
 #include "plan/explain/expert_cost.hpp"
 #include "plan/explain/needless.hpp"
 #include "plan/explain/precision_cost.hpp"
+#include "plan/stages.hpp"
 
 namespace trainx::app {
 
 plan::PretrainedRemarks remarks_of(const Prepared& p) {
-  return plan::pretrained_remarks(p.loaded.recipe, p.loaded.origins);
+  auto remarks = plan::pretrained_remarks(p.loaded.recipe, p.loaded.origins);
+  if (std::string warning = plan::idle_stages_warning(p.plan); !warning.empty())
+    remarks.warnings.push_back(std::move(warning));
+  return remarks;
 }
 
 namespace {

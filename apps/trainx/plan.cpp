@@ -7,6 +7,7 @@
 #include "plan/explain/alternatives.hpp"
 #include "plan/explain/describe.hpp"
 #include "plan/explain/graph_text.hpp"
+#include "plan/explain/schedule_table.hpp"
 #include "plan_gpus.hpp"
 #include "recipe/value.hpp"
 #include <nlohmann/json.hpp>
@@ -22,7 +23,7 @@ struct PlanArguments {
   std::string gpu, graph, links;
   std::int64_t world = 0, hosts = 1;
   double price = 0;  // of a GPU hour, in EUR; 0: not given
-  bool program = false, alternatives = false;
+  bool program = false, alternatives = false, schedule = false;
 };
 
 void require_price(const PlanArguments& a, const plan::RunPlan& plan) {
@@ -36,11 +37,11 @@ int run_plan(const PlanArguments& a, const Context& context) {
   RecipeArguments recipe = a.recipe;
   if (a.world > 0) recipe.words.push_back("parallel.world_size=" + std::to_string(a.world));
   if (a.gpu == all_gpus) {
-    if (a.program || a.alternatives || !a.graph.empty() || !a.links.empty())
+    if (a.program || a.alternatives || a.schedule || !a.graph.empty() || !a.links.empty())
       throw UserError(
           ExitCode::usage,
-          "plan: --program, --graph, --alternatives and --links are about one GPU; name "
-          "it with --gpu");
+          "plan: --program, --schedule, --graph, --alternatives and --links are about one GPU; "
+          "name it with --gpu");
     return plan_all_gpus(load(recipe, "plan"), a.hosts, a.price, context);
   }
   const Prepared p =
@@ -51,6 +52,10 @@ int run_plan(const PlanArguments& a, const Context& context) {
     return 0;
   }
   require_price(a, p.plan);
+  if (a.schedule && p.plan.mesh.pipeline == 1)
+    throw UserError(ExitCode::usage,
+                    "plan: --schedule is about the stages of parallel.pipeline, which is 1: all "
+                    "ranks compute all layers; add parallel.pipeline=2 or more");
   const auto notes = check_inputs(p, MissingWeights::noted);
   const plan::PlanOptions options{.gpu = a.gpu, .links = hardware::link_kind_named(a.links)};
   const PlanAdvice advice = plan_advice(p, options);
@@ -67,9 +72,11 @@ int run_plan(const PlanArguments& a, const Context& context) {
     j["warnings"] = advice.warnings;
     j["data_notes"] = notes;
     if (a.alternatives) j["alternatives"] = plan::to_json(others);
+    if (a.schedule) j["pipeline_turns"] = plan::schedule_json(p.plan);
     print(j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     std::string text = plan::text_of(report) + advice.text + plan::describe(others, p.plan);
+    if (a.schedule) text += plan::schedule_table(p.plan);
     for (const std::string& hint : advice.hints) text += "hint: " + hint + "\n";
     print(text);
     for (const std::string& warning : advice.warnings) say(context, "warning: " + warning);
@@ -84,11 +91,14 @@ void add_plan(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "plan", "Print what would run: batch, memory by category, time, step program.");
   context.usage[command] =
-      "CONFIG [key=value ...] [--program] [--graph AFTER] [--alternatives] [--gpu NAME|all] "
+      "CONFIG [key=value ...] [--program] [--schedule] [--graph AFTER] [--alternatives] "
+      "[--gpu NAME|all] "
       "[--world N] [--hosts N] [--links KIND] [--price EUR]";
   const auto a = std::make_shared<PlanArguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_flag("--program", a->program, "Print every instruction of the step.");
+  command->add_flag("--schedule", a->schedule,
+                    "Print in which order the stages of parallel.pipeline compute.");
   command->add_flag("--alternatives", a->alternatives,
                     "Print the five best ways to run the recipe, with what each takes.");
   command

@@ -206,15 +206,20 @@ class Verification {
     r.parallel.world_size.value = ranks;
     if (ranks == 1)
       r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
+    if (ranks % r.parallel.pipeline != 0) {
+      r.parallel.pipeline = r.parallel.pipeline_chunks = 1;
+      r.parallel.pipeline_schedule = PipelineSchedule::one_f_one_b;
+    }
     choose_degrees(loaded);
     std::int64_t &tensor = *r.parallel.tensor.value, &context = *r.parallel.context.value;
-    if (ranks % tensor != 0) tensor = 1;
-    const std::int64_t row_ranks = ranks / tensor;
+    const std::int64_t stage_ranks = ranks / r.parallel.pipeline;
+    if (stage_ranks % tensor != 0) tensor = 1;
+    const std::int64_t row_ranks = stage_ranks / tensor;
     if (row_ranks % context != 0) context = 1;
     const std::int64_t batches = row_ranks / context;
     if (row_ranks == 1 && ranks > 1)  // there is nobody to share shards with
       r.parallel.mode = {}, r.parallel.shard_ranks = {};
-    if (ranks % r.parallel.experts != 0) {
+    if (stage_ranks % r.parallel.experts != 0) {
       r.parallel.experts = 1, r.parallel.experts_capacity = 0;
       r.parallel.experts_overflow = recipe::ExpertsOverflow::error;
     }

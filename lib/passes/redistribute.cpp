@@ -181,6 +181,11 @@ class Redistribution {
             graph_.scalars[static_cast<std::size_t>(scalar.index)].name == fp8_counts);
   }
 
+  /// Stages sum what the ranks with parts of their layers have summed.
+  static bool is_between_stages(const Instruction& i) {
+    return i.along == axes::stage || i.op == Op::add;
+  }
+
   /// Ranks with parts of a layer sum the losses of rows that each has by itself, and what each has
   /// cast to fp8.
   void sum_scalars() {
@@ -191,7 +196,7 @@ class Redistribution {
       bool differs = false;
       for (std::size_t k = 0; k < p_.steady.size(); ++k)
         for (const Use& u : p_.steady[k].uses)
-          if (u.buffer == b && writes(u.how)) {
+          if (u.buffer == b && writes(u.how) && !is_between_stages(p_.steady[k])) {
             last = k;
             differs |= adds_own_numbers(p_.steady[k], buffer(b));
           }

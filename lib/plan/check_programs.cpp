@@ -20,8 +20,9 @@ constexpr std::int64_t most_layers_checked = 200;
 
 /// Of those.
 std::int64_t few_layers(const Draft& plan) {
-  const std::int64_t chunks = plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
-  return std::max<std::int64_t>(16, chunks);
+  const std::int64_t chunks = plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks,
+                     together = plan.recipe.memory.recompute_segment;
+  return std::min(layers_of(plan.dims), std::max<std::int64_t>(16, chunks * together));
 }
 
 void require_sound(const std::vector<program::RankProgram>& ranks,

@@ -69,6 +69,16 @@ void require_same_buffers(const architectures::CustomDims& dims, const recipe::R
                     "' in training, which evaluations must read as it is; write auto");
 }
 
+/// Checkpoints and evaluations take buffers from the first rank, which has one stage's alone.
+void require_constant_buffers(const architectures::CustomDims& dims, std::int64_t stages) {
+  if (dims.shapes.empty() || stages == 1) return;
+  for (const architectures::CustomModule& m : dims.shapes.front().modules)
+    if (!m.changing.empty())
+      refuse_custom("parallel.pipeline: module '" + m.name + "' of " + dims.options.name +
+                    " changes its buffer '" + m.changing.front() +
+                    "' in forward, which other stages do not compute; write 1");
+}
+
 /// Evaluations of a loss of the user's own have its metrics alone.
 void require_best_metric(const architectures::CustomDims& dims, recipe::BestMetric metric) {
   const std::string name = recipe::write_value(metric);
@@ -167,6 +177,7 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
   require_best_metric(dims, recipe.eval.best.metric);
   require_possible(dims, recipe.memory);
   require_same_buffers(dims, recipe);
+  require_constant_buffers(dims, recipe.parallel.pipeline.value.value_or(1));
   return dims;
 }
 

@@ -1,5 +1,6 @@
 #include "plan/micro_steps.hpp"
 #include "plan/duties.hpp"
+#include "plan/stages.hpp"
 #include <algorithm>
 
 namespace trainx::plan {
@@ -12,14 +13,10 @@ constexpr std::int64_t fewest_micro_steps = 4;
 
 }  // namespace
 
-std::int64_t micro_steps_of_stages(const Draft& plan) {
-  return 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
-}
-
 int micro_steps_in_program(const Draft& plan, std::size_t blocks) {
   const std::int64_t all = plan.batch.grad_accum_steps;
   if (plan.mesh.pipeline > 1 && !plan.every_micro_step)
-    return static_cast<int>(std::min(all, micro_steps_of_stages(plan)));
+    return static_cast<int>(std::min(all, micro_steps_under_way(plan)));
   if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
   if (plan.fewest_micro_steps) return static_cast<int>(fewest_micro_steps);
   const bool several = plan.in_parts() || duties_of(plan).size() > 1;

@@ -9,8 +9,4 @@ namespace trainx::plan {
 /// predict_time).
 int micro_steps_in_program(const Draft& plan, std::size_t blocks);
 
-/// Of stages of a pipeline: at least as many as are under way at once and those behind them, so
-/// that more take no more memory, and rounds of schedules are whole.
-std::int64_t micro_steps_of_stages(const Draft& plan);
-
 }  // namespace trainx::plan

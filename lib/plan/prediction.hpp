@@ -45,6 +45,7 @@ struct NetworkPrediction {
 struct Prediction {
   MemoryPlan memory;
   std::optional<program::TimePrediction> time;  // where rates of the device are known
+  double pipeline_idle_share = 0;               // of a step, in which stages wait for each other
   bool rates_are_estimated = false;             // else measured
   // of estimated ones, against speeds that others published; 0: never compared
   double published_error = 0;

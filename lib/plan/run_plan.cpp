@@ -18,6 +18,7 @@
 #include "plan/micro_steps.hpp"
 #include "plan/own_rule.hpp"
 #include "plan/parameter_groups.hpp"
+#include "plan/pipeline_time.hpp"
 #include "plan/precision.hpp"
 #include "plan/refusal.hpp"
 #include "plan/stages.hpp"
@@ -38,6 +39,17 @@ void require_offloaded_activations(const Draft& plan, const Programs& programs) 
                     "activation stays long enough to be copied; write none");
 }
 
+/// Stages wait for each other.
+void predict_pipeline(Prediction& prediction, const Draft& plan, const ProgramSet& set) {
+  const auto cut = pipeline_cut(plan, set.roles.front().train.back().graph);
+  std::vector<StageTime> stages;
+  for (const RankRole& role : set.roles)
+    stages.push_back(stage_time(role.train.back(), cut, role.time->step_s, *prediction.step_rates));
+  const PipelineTime time = pipeline_time(cut, stages);
+  prediction.time->step_s = time.step_s;
+  prediction.pipeline_idle_share = time.idle_share;
+}
+
 /// Of the longest rows.
 void predict_step(Prediction& prediction, Draft& plan, const hardware::Hardware& device,
                   ProgramSet& set) {
@@ -49,9 +61,9 @@ void predict_step(Prediction& prediction, Draft& plan, const hardware::Hardware&
       const PlacedProgram& longest = role.train.back();
       role.time = program::predict_time(longest.program, longest.order, longest.graph,
                                         *prediction.step_rates);
-      role.time->step_s /= 1 - pipeline_idle_share(plan);
     }
     prediction.time = set.slowest_time();
+    if (plan.mesh.pipeline > 1) predict_pipeline(prediction, plan, set);
     if (r.model.attention == AttentionKind::flash || r.model.attention == AttentionKind::efficient)
       plan.notes.push_back("attention by " + std::string(name_of(r.model.attention)) +
                            " was not measured: its time is predicted as that of auto");
@@ -83,6 +95,11 @@ void write_into_recipe(Draft& plan, std::int64_t budget_bytes) {
 }  // namespace
 
 double RunPlan::flops_per_token() const {
+  if (mesh.pipeline > 1) {
+    double flops = 0;  // of each rank with a batch of its own, once in each stage
+    for (const RankRole& of_stage : program_set.roles) flops += step_flops(of_stage.train.back());
+    return flops * mesh.stage_ranks() / static_cast<double>(tokens_per_step);
+  }
   return step_flops(role().train.back()) * static_cast<double>(mesh.ranks()) /
          static_cast<double>(tokens_per_step);
 }
@@ -109,6 +126,8 @@ RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why
   const Redraft again{plan.recipe, draft_of};
   choosing.take(plan);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
+  require_turns(plan);
+  require_graphs_apart(plan);
   for (std::string words :
        {with_reason(stages_words(plan), why.pipeline), shared_experts_words(plan),
         with_reason(shared_rows_words(plan), why.context),

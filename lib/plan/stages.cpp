@@ -98,16 +98,8 @@ std::vector<int> best_borders(const std::vector<int>& borders, const std::vector
   return out;
 }
 
-/// Throws UserError 78 where the schedule does not go with the number of micro-steps.
 program::PipelineShape shape_of(const Draft& plan) {
-  if (!may_take_turns(plan, plan.batch.grad_accum_steps))
-    throw UserError(ExitCode::invalid_recipe,
-                    "parallel.pipeline_schedule is interleaved, which takes as many micro-steps at "
-                    "a time as there are stages, and batch.grad_accum_steps is " +
-                        std::to_string(plan.batch.grad_accum_steps) + ", no multiple of " +
-                        std::to_string(plan.mesh.pipeline) +
-                        "; write another batch.micro_batch_size or global_batch_size, or "
-                        "pipeline_schedule: 1f1b");
+  require_turns(plan);
   return {plan.mesh.pipeline, static_cast<int>(plan.recipe.parallel.pipeline_chunks),
           static_cast<int>(plan.batch.grad_accum_steps)};
 }
@@ -121,6 +113,22 @@ bool may_take_turns(const Draft& plan, std::int64_t micro_steps) {
 
 std::int64_t least_micro_steps(const Draft& plan) {
   return may_take_turns(plan, 1) ? 1 : plan.mesh.pipeline;
+}
+
+std::int64_t micro_steps_under_way(const Draft& plan) {
+  return plan.mesh.pipeline == 1 ? 1
+                                 : 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
+}
+
+void require_turns(const Draft& plan) {
+  if (!may_take_turns(plan, plan.batch.grad_accum_steps))
+    throw UserError(ExitCode::invalid_recipe,
+                    "parallel.pipeline_schedule is interleaved, which takes as many micro-steps at "
+                    "a time as there are stages, and batch.grad_accum_steps is " +
+                        std::to_string(plan.batch.grad_accum_steps) + ", no multiple of " +
+                        std::to_string(plan.mesh.pipeline) +
+                        "; write another batch.micro_batch_size or global_batch_size, or "
+                        "pipeline_schedule: 1f1b");
 }
 
 program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& graph) {
@@ -162,15 +170,42 @@ program::PipelineCut pipeline_cut(const Draft& plan, const program::ModelGraph& 
   return cut;
 }
 
-double pipeline_idle_share(const Draft& plan) {
-  if (plan.mesh.pipeline == 1) return 0;
+void require_graphs_apart(const Draft& plan) {
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const auto levels = recompute_levels(plan.recipe.memory).of_layer;
+  const bool all_full = std::ranges::all_of(
+      levels, [](RecomputeLevel level) { return level == RecomputeLevel::full; });
+  if (!custom || plan.mesh.pipeline == 1 || plan.batch.grad_accum_steps == 1 || all_full) return;
+  throw UserError(ExitCode::invalid_recipe,
+                  "parallel.pipeline is " + std::to_string(plan.mesh.pipeline) +
+                      " with several micro-steps, and modules of " + custom->options.name +
+                      " keep what backward needs of one at a time; write "
+                      "memory.activation_checkpoint: full");
+}
+
+TimedSchedule timed_schedule(const Draft& plan) {
   const program::PipelineShape shape = shape_of(plan);
   const bool recomputes =
       std::ranges::any_of(recompute_levels(plan.recipe.memory).of_layer,
                           [](RecomputeLevel level) { return level == RecomputeLevel::full; });
-  return program::idle_share(
-      program::timed(shape, program::turns_of_step(shape, plan.recipe.parallel.pipeline_schedule),
-                     {.forward = 1, .backward = recomputes ? 3.0 : 2.0}));
+  return {shape, program::timed(
+                     shape, program::turns_of_step(shape, plan.recipe.parallel.pipeline_schedule),
+                     {.forward = 1, .backward = recomputes ? 3.0 : 2.0})};
+}
+
+double pipeline_idle_share(const Draft& plan) {
+  return plan.mesh.pipeline == 1 ? 0 : program::idle_share(timed_schedule(plan).turns);
+}
+
+std::string idle_stages_warning(const Draft& plan) {
+  const std::int64_t micro_steps = plan.batch.grad_accum_steps;
+  if (micro_steps >= plan.mesh.pipeline) return "";
+  return "parallel.pipeline is " + std::to_string(plan.mesh.pipeline) + " and a step has " +
+         std::to_string(micro_steps) + " micro-step" + (micro_steps == 1 ? "" : "s") +
+         ", so that stages wait for each other " +
+         std::to_string(std::llround(100 * pipeline_idle_share(plan))) +
+         " % of it; write a smaller batch.micro_batch_size, a larger batch.global_batch_size or "
+         "fewer stages";
 }
 
 std::string stages_words(const Draft& plan) {

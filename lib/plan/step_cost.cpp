@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
-#include "plan/micro_steps.hpp"
+#include "plan/stages.hpp"
 #include <algorithm>
 #include <array>
 #include <map>
@@ -109,9 +109,9 @@ bool ranks_can_share(const Draft& plan, const StepShape& shape) {
 
 std::int64_t bytes_of(const Draft& plan, const StepShape& shape) {
   Draft other = with(plan, shape);
-  // further ones reuse the second's memory, or that of those which stages have under way
-  other.batch.grad_accum_steps = std::min<std::int64_t>(
-      shape.grad_accum_steps, plan.mesh.pipeline == 1 ? 2 : micro_steps_of_stages(plan));
+  // further ones reuse the second's memory, of stages that of those under way
+  other.batch.grad_accum_steps =
+      std::min(shape.grad_accum_steps, std::max<std::int64_t>(2, micro_steps_under_way(plan)));
   return plan_memory_totals(other, plan_programs(other, Extent::bytes)).total_bytes();
 }
 

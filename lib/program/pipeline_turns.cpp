@@ -54,6 +54,14 @@ std::vector<std::vector<Turn>> turns_of_evaluation(const PipelineShape& shape) {
 std::vector<std::vector<TimedTurn>> timed(const PipelineShape& shape,
                                           const std::vector<std::vector<Turn>>& turns,
                                           const TurnTimes& times) {
+  return timed(shape, turns,
+               std::vector<TurnTimes>(static_cast<std::size_t>(shape.all_chunks()), times));
+}
+
+std::vector<std::vector<TimedTurn>> timed(const PipelineShape& shape,
+                                          const std::vector<std::vector<Turn>>& turns,
+                                          const std::vector<TurnTimes>& of_chunks,
+                                          double message_s) {
   std::map<std::tuple<bool, int, int>, double> ends;
   std::vector<std::vector<TimedTurn>> out(turns.size());
   const int last = shape.all_chunks() - 1;
@@ -66,7 +74,7 @@ std::vector<std::vector<TimedTurn>> timed(const PipelineShape& shape,
     const int before = turns_round ? t.chunk : t.chunk + (t.is_backward ? 1 : -1);
     const auto end = ends.find({t.is_backward && !turns_round, before, t.micro});
     if (end == ends.end()) return false;
-    since = end->second;
+    since = end->second + (turns_round ? 0 : message_s);
     return true;
   };
   for (bool moved = true; moved;) {
@@ -76,6 +84,7 @@ std::vector<std::vector<TimedTurn>> timed(const PipelineShape& shape,
         const Turn& t = turns[s][out[s].size()];
         double since = 0;
         if (!ready(t, since)) break;
+        const TurnTimes& times = of_chunks.at(static_cast<std::size_t>(t.chunk));
         const double begin = std::max(since, out[s].empty() ? 0.0 : out[s].back().end),
                      end = begin + (t.is_backward ? times.backward : times.forward);
         ends[{t.is_backward, t.chunk, t.micro}] = end;

@@ -29,7 +29,7 @@ std::vector<std::vector<Turn>> turns_of_step(const PipelineShape& shape, Pipelin
 /// The same of an evaluation, which has no backward.
 std::vector<std::vector<Turn>> turns_of_evaluation(const PipelineShape& shape);
 
-/// What turns take, in any unit; messages take none.
+/// What turns of a chunk take, in any unit.
 struct TurnTimes {
   double forward = 1, backward = 2;
 };
@@ -37,7 +37,13 @@ struct TimedTurn : Turn {
   double begin = 0, end = 0;
 };
 /// By stage: when each turn is computed, if each begins as soon as its stage is free and what it
-/// reads is there. InternalError where turns wait for each other.
+/// reads is there. `of_chunks`: of each chunk. `message_s`: what a message takes, beside the turns.
+/// InternalError where turns wait for each other.
+std::vector<std::vector<TimedTurn>> timed(const PipelineShape& shape,
+                                          const std::vector<std::vector<Turn>>& turns,
+                                          const std::vector<TurnTimes>& of_chunks,
+                                          double message_s = 0);
+/// The same of chunks that are alike.
 std::vector<std::vector<TimedTurn>> timed(const PipelineShape& shape,
                                           const std::vector<std::vector<Turn>>& turns,
                                           const TurnTimes& times);

@@ -98,6 +98,29 @@ class OwnModulesOnCpu(OwnModules):
                         expect=78).stderr
         self.assertIn("module 'join'", said)
 
+    @sampled
+    def test_stages_have_the_losses_of_one_rank(self):
+        for model in self.drawn(("pairs", "own_gpt2")):
+            cut = "batch.micro_batch_size=4"
+            whole = self.train(model, f"{model}-whole", DROPOUT, cut)
+            for name, stages in (("1f1b", "world_size: 2"), ("ddp", "world_size: 4"),
+                                 ("interleaved", "world_size: 2, pipeline_schedule: interleaved, "
+                                                 "pipeline_chunks: 2")):
+                how = f"parallel={{pipeline: 2, {stages}}}"
+                got = self.train(model, f"{model}-{name}", DROPOUT, cut, how, RECOMPUTED)
+                self.assert_close(got, whole, 1e-5, name)
+                said = self.ask("validate", model, cut, how, expect=78).stderr
+                self.assertIn(RECOMPUTED.replace("=", ": "), " ".join(said.split()))
+            self.train(model, f"{model}-fitting", cut, how, "memory.activation_checkpoint=auto",
+                       "memory.fit=true")
+            self.train(model, f"{model}-at-once", "batch.micro_batch_size=16",
+                       "parallel={pipeline: 2, world_size: 2}")
+        said = self.ask("validate", "pairs", "parallel={pipeline: 2, world_size: 2}",
+                        "batch.micro_batch_size=16", "model.options.batch_norm=true",
+                        expect=78).stderr
+        self.assertIn("parallel.pipeline", said)
+        self.assertIn("module 'join'", said)
+
     def test_without_a_gpu_its_memory_cannot_be_measured(self):
         said = self.ask("plan", "pairs", "run.device=gpu", expect=69).stderr
         self.assertIn("run.device", said)

@@ -27,6 +27,8 @@ Depth depth_of(const Draft& plan) {
   Depth depth;
   const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
   if (custom) depth.levels = possible_levels(*custom);
+  // of several micro-steps, which stages have under way, modules keep no graphs: stages.hpp
+  if (custom && plan.mesh.pipeline > 1) depth.levels = {RecomputeLevel::full};
   depth.layers = std::max(
       1, architectures::model_graph(
              plan.dims, 1, plan.row_lengths.back(), plan.compute,

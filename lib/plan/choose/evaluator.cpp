@@ -1,6 +1,6 @@
 #include "plan/choose/evaluator.hpp"
 #include "plan/memory_plan.hpp"
-#include "plan/micro_steps.hpp"
+#include "plan/pipeline_time.hpp"
 #include "plan/stages.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
@@ -58,7 +58,10 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
   const bool is_new = k.evaluation.bytes == 0;
   if (!is_new && (k.timed || !timed)) return k.evaluation;
   const std::int64_t micro_steps = samples_ / choice.micro_batch_size;
-  const Draft decided = sized(choice, std::min(micro_steps, micro_steps_of_memory()));
+  // the first, one between and the last: without stages more take no more memory
+  const std::int64_t micro_steps_of_memory =
+      std::max<std::int64_t>(3, micro_steps_under_way(problem_));
+  const Draft decided = sized(choice, std::min(micro_steps, micro_steps_of_memory));
   Evaluation& e = k.evaluation;
   if (is_new)
     for (const Duties& duties : duties_of_stages(decided)) {
@@ -73,20 +76,20 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
   // the micro-steps between the second and the last are alike
   if (timed) {
     const Draft whole = sized(choice, micro_steps);
-    e.seconds = 0;
-    for (const Duties& duties : duties_of_stages(whole))
-      e.seconds = std::max(e.seconds,
-                           step_seconds(plan_programs(whole, Extent::training, duties), *rates_));
-    e.seconds /= 1 - pipeline_idle_share(whole);
+    std::vector<StageTime> stages;
+    program::PipelineCut cut;
+    for (const Duties& duties : duties_of_stages(whole)) {
+      const Programs programs = plan_programs(whole, Extent::training, duties);
+      e.seconds = step_seconds(programs, *rates_);
+      if (whole.mesh.pipeline == 1) break;
+      const PlacedProgram& longest = programs.train.back();
+      if (stages.empty()) cut = pipeline_cut(whole, longest.graph);
+      stages.push_back(stage_time(longest, cut, e.seconds, *rates_));
+    }
+    if (!stages.empty()) e.seconds = pipeline_time(cut, stages).step_s;
   }
   k.timed = timed;
   return e;
-}
-
-/// The first, one between and the last: more micro-steps take no more memory. Of stages as many as
-/// are under way at once, and those behind them.
-std::int64_t Evaluator::micro_steps_of_memory() const {
-  return problem_.mesh.pipeline == 1 ? 3 : micro_steps_of_stages(problem_);
 }
 
 Draft Evaluator::sized(const Decisions& choice, std::int64_t micro_steps) const {

@@ -46,7 +46,6 @@ class Evaluator {
     bool timed = false;
   };
   const Evaluation& known(const Decisions& choice, bool timed);
-  std::int64_t micro_steps_of_memory() const;
   /// The run with so many micro-steps.
   Draft sized(const Decisions& choice, std::int64_t micro_steps) const;
 

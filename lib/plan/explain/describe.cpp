@@ -9,6 +9,7 @@ Report report_of(const RunPlan& plan, bool with_program, double price_per_gpu_ho
           model_section(plan),
           memory_section(plan),
           checkpoints_section(plan),
+          stages_section(plan),
           ranks_section(plan),
           time_section(plan, price_per_gpu_hour),
           kernels_section(plan),

@@ -182,7 +182,10 @@ ReportSection model_section(const RunPlan& plan) {
   }
   // null: what modules of the user's own compute is not counted
   if (counts_flops(plan)) {
-    const double flops = step_flops(plan.role().train.back());
+    const double flops = plan.mesh.pipeline == 1
+                             ? step_flops(plan.role().train.back())
+                             : plan.flops_per_token() * static_cast<double>(plan.tokens_per_step) /
+                                   plan.mesh.ranks();
     s.both("flops_per_step", flops, row("FLOPs per step", human_flops(flops)));
   } else {
     s.both("flops_per_step", nullptr, row("FLOPs per step", "not counted: modules of your own"));

@@ -12,6 +12,8 @@ ReportSection model_section(const RunPlan& plan);
 ReportSection memory_section(const RunPlan& plan);
 ReportSection checkpoints_section(const RunPlan& plan);
 ReportSection ranks_section(const RunPlan& plan);
+/// Of a pipeline; else without facts.
+ReportSection stages_section(const RunPlan& plan);
 ReportSection time_section(const RunPlan& plan, double price_per_gpu_hour);
 /// Of a GPU for which a build can have kernels; else without facts.
 ReportSection kernels_section(const RunPlan& plan);

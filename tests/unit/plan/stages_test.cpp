@@ -1,10 +1,14 @@
 #include "plan/stages.hpp"
 #include "core/error.hpp"
 #include "plan/expected_kernels.hpp"
+#include "plan/explain/schedule_table.hpp"
 #include "plan/run_plan.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 #include "support/user_error.hpp"
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 namespace stages_test {
 
@@ -16,9 +20,11 @@ plan::RunPlan plan_of(const std::string& parallel, const std::string& more = "",
   const std::string text =
       "model: {type: llama, options: {num_layers: " + std::to_string(layers) +
       ", num_heads: 2, num_key_value_heads: 2, hidden_size: 32, intermediate_size: 64, "
-      "max_positions: 16, vocab_size: 256}}\ndata: {type: stories, sequence_length: 16}\nbatch: "
-      "{global_batch_size: 16, micro_batch_size: 1}\nparallel: {" +
-      parallel + "}\n" + more;
+      "max_positions: 16, vocab_size: 256}}\ndata: {type: stories, sequence_length: 16}\n" +
+      (more.starts_with("batch:")
+           ? more
+           : "batch: {global_batch_size: 16, micro_batch_size: 1}\n" + more) +
+      "parallel: {" + parallel + "}\n";
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{8} << 30;
@@ -118,6 +124,51 @@ TEST_CASE("each stage keeps its own groups, and what others keep it knows") {
     CHECK(here.size() + elsewhere.size() == groups);
     for (const int group : here) CHECK_FALSE(elsewhere.contains(group));
   }
+}
+
+TEST_CASE("fewer micro-steps than stages are warned of, with what they cost") {
+  const plan::RunPlan few = plan_of("pipeline: 4, world_size: 4", "", 6),
+                      one = plan_of("world_size: 1");
+  CHECK(plan::idle_stages_warning(few).empty());  // 16 micro-steps
+  CHECK(plan::idle_stages_warning(one).empty());
+  plan::Draft two = few;
+  two.batch.grad_accum_steps = 2;
+  check_sentence("plan.stages/idle", plan::idle_stages_warning(two));
+  CHECK(std::abs(plan::pipeline_idle_share(two) - 3.0 / 5) < 1e-12);
+}
+
+TEST_CASE("a schedule is a line for each stage, and a column for as long as a forward takes") {
+  const plan::RunPlan plan =
+      plan_of("pipeline: 2, world_size: 4", "batch: {global_batch_size: 6, micro_batch_size: 1}\n");
+  CHECK(plan::schedule_table(plan) ==
+        "schedule (1f1b), stages by time: a column is a forward; backwards are in [ ]\n"
+        "  stage 0   0   1   .   .   [0] [0] 2   [1] [1] .   [2] [2]\n"
+        "  stage 1   .   0   [0] [0] 1   [1] [1] 2   [2] [2] .   .\n");
+  const plan::RunPlan chunks =
+      plan_of("pipeline: 2, world_size: 2, pipeline_schedule: interleaved, pipeline_chunks: 2");
+  const std::string table = plan::schedule_table(chunks, 8);
+  CHECK(table.find("a0") != std::string::npos);
+  CHECK(table.find("columns more") != std::string::npos);
+  const auto json = plan::schedule_json(chunks);
+  REQUIRE(json.size() == 2);
+  for (const auto& stage : json) CHECK(stage.at("turns").size() == 2 * 2 * 16);
+  CHECK(plan::schedule_table(plan_of("world_size: 2")).empty());
+}
+
+TEST_CASE("a plan tells of each stage what it computes and takes") {
+  const plan::RunPlan plan = plan_of("pipeline: 3, world_size: 3");
+  const auto json = plan::to_json(plan, false);
+  const auto& stages = json.at("pipeline").at("stages");
+  REQUIRE(stages.size() == 3);
+  for (std::size_t s = 0; s < 3; ++s) {
+    CHECK(stages[s].at("memory_bytes") == plan.program_set.roles[s].memory.total_bytes());
+    CHECK(stages[s].at("first_rank") == s);
+  }
+  CHECK(json.at("pipeline").at("idle_share").get<double>() > 0);
+  CHECK_FALSE(plan::to_json(plan_of("world_size: 3"), false).contains("pipeline"));
+  // each rank computes a third of the model's products
+  const plan::RunPlan one = plan_of("world_size: 1");
+  CHECK(std::abs(plan.flops_per_token() / one.flops_per_token() - 1) < 1e-12);
 }
 
 TEST_CASE("a pipeline that cannot be is refused") {
