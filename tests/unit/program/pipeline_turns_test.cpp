@@ -103,7 +103,7 @@ std::size_t count_of_turns(const std::vector<std::vector<Turn>>& stages) {
 /// A shape and what its turns take.
 struct DrawnSchedule {
   PipelineShape shape;
-  TurnTimes times;
+  std::vector<TurnTimes> times;  // of each chunk
   bool trains = true;
   explicit DrawnSchedule(std::mt19937& random) {
     const auto draw = [&](int from, int to) {
@@ -112,7 +112,8 @@ struct DrawnSchedule {
     shape.stages = draw(2, 7);
     shape.chunks = draw(1, 3);
     shape.micro_steps = shape.chunks == 1 ? draw(1, 12) : shape.stages * draw(1, 2);
-    times = {static_cast<double>(draw(1, 4)), static_cast<double>(draw(1, 9))};
+    for (int c = 0; c < shape.all_chunks(); ++c)
+      times.push_back({static_cast<double>(draw(1, 4)), static_cast<double>(draw(1, 9))});
     trains = draw(0, 9) > 0;
   }
   std::vector<std::vector<Turn>> turns() const {
@@ -288,6 +289,19 @@ TEST_CASE("two stages that both send first, or both receive first, stand still")
   CHECK(toy::run_blocking({{to_next, from_next}, {from_first, to_first}}) == Outcome::ends);
   CHECK(toy::run_blocking({{to_next, from_next}, {to_first, from_first}}) == Outcome::stands_still);
   CHECK(toy::run_blocking({{from_next, to_next}, {from_first, to_first}}) == Outcome::stands_still);
+}
+
+TEST_CASE("a turn waits for the message that it reads, and takes as long as its chunk") {
+  const PipelineShape shape{2, 1, 1};
+  const std::vector<TurnTimes> of_chunks{{1, 3}, {2, 5}};
+  const auto turns =
+      timed(shape, turns_of_step(shape, PipelineSchedule::one_f_one_b), of_chunks, 0.5);
+  REQUIRE(turns[1].size() == 2);
+  CHECK(turns[1][0].begin == 1.5);
+  CHECK(turns[1][1].end == 1.5 + 2 + 5);
+  REQUIRE(turns[0].size() == 2);
+  CHECK(turns[0][1].begin == 8.5 + 0.5);
+  CHECK(turns[0][1].end == 9 + 3);
 }
 
 TEST_CASE("shapes that a schedule does not have, and turns that wait for each other, throw") {
