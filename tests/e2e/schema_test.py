@@ -94,7 +94,8 @@ class Schema(Trainx):
         ]
 
     def test_every_valid_recipe_satisfies_it(self):
-        recipes = sorted(GOOD.rglob("*.yaml")) + sorted((ROOT / "configs").rglob("*.yaml"))
+        recipes = sorted(GOOD.rglob("*.yaml")) + [
+            p for p in sorted((ROOT / "configs").rglob("*.yaml")) if p.parent.name != "cluster"]
         self.assertGreater(len(recipes), 12)
         for recipe in recipes:
             self.assertEqual(self.seen_in_editor(recipe.read_text()), [], recipe)

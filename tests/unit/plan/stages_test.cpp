@@ -140,10 +140,7 @@ TEST_CASE("fewer micro-steps than stages are warned of, with what they cost") {
 TEST_CASE("a schedule is a line for each stage, and a column for as long as a forward takes") {
   const plan::RunPlan plan =
       plan_of("pipeline: 2, world_size: 4", "batch: {global_batch_size: 6, micro_batch_size: 1}\n");
-  CHECK(plan::schedule_table(plan) ==
-        "schedule (1f1b), stages by time: a column is a forward; backwards are in [ ]\n"
-        "  stage 0   0   1   .   .   [0] [0] 2   [1] [1] .   [2] [2]\n"
-        "  stage 1   .   0   [0] [0] 1   [1] [1] 2   [2] [2] .   .\n");
+  check_sentence("plan.stages/schedule", plan::schedule_table(plan));
   const plan::RunPlan chunks =
       plan_of("pipeline: 2, world_size: 2, pipeline_schedule: interleaved, pipeline_chunks: 2");
   const std::string table = plan::schedule_table(chunks, 8);
