@@ -137,10 +137,9 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
   const bool evaluates = of.evaluates && extent != Extent::training;
   const bool ordered = extent != Extent::bytes;
   // one cut for rows of all lengths and for evaluations in another type: a stage keeps its groups
-  const auto cut =
-      plan.mesh.pipeline > 1
-          ? pipeline_cut(plan, graph_of(plan, plan.row_lengths.back(), plan.compute))
-          : program::PipelineCut{};
+  const auto cut = plan.mesh.pipeline > 1
+                       ? pipeline_cut(plan, graph_of(plan, plan.row_lengths.back(), plan.compute))
+                       : program::PipelineCut{};
   const auto stage_of = [&](program::StepProgram whole, const program::ModelGraph& of_blocks) {
     return passes::pipeline(std::move(whole), of_blocks, plan.mesh, cut, of.stage);
   };

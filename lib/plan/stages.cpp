@@ -114,9 +114,8 @@ std::int64_t least_micro_steps(const Draft& plan) {
 }
 
 std::int64_t micro_steps_under_way(const Draft& plan) {
-  return plan.mesh.pipeline == 1
-             ? 1
-             : 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
+  return plan.mesh.pipeline == 1 ? 1
+                                 : 2 * plan.mesh.pipeline * plan.recipe.parallel.pipeline_chunks;
 }
 
 void require_turns(const Draft& plan) {

@@ -110,8 +110,8 @@ bool ranks_can_share(const Draft& plan, const StepShape& shape) {
 std::int64_t bytes_of(const Draft& plan, const StepShape& shape) {
   Draft other = with(plan, shape);
   // further ones reuse the second's memory, of stages that of those under way
-  other.batch.grad_accum_steps = std::min(
-      shape.grad_accum_steps, std::max<std::int64_t>(2, micro_steps_under_way(plan)));
+  other.batch.grad_accum_steps =
+      std::min(shape.grad_accum_steps, std::max<std::int64_t>(2, micro_steps_under_way(plan)));
   return plan_memory_totals(other, plan_programs(other, Extent::bytes)).total_bytes();
 }
 
