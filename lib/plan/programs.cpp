@@ -136,16 +136,6 @@ Programs plan_programs(const Draft& plan, Extent extent, const Duties& of) {
   std::vector<program::Bytes> residents;  // where the first program has them
   const bool evaluates = of.evaluates && extent != Extent::training;
   const bool ordered = extent != Extent::bytes;
-<<<<<<< HEAD
-=======
-  // one cut for rows of all lengths and for evaluations in another type: a stage keeps its groups
-  const auto cut = plan.mesh.pipeline > 1
-                       ? pipeline_cut(plan, graph_of(plan, plan.row_lengths.back(), plan.compute))
-                       : program::PipelineCut{};
-  const auto stage_of = [&](program::StepProgram whole, const program::ModelGraph& of_blocks) {
-    return passes::pipeline(std::move(whole), of_blocks, plan.mesh, cut, of.stage);
-  };
->>>>>>> e7ff0fb8579e6368343ebedab4e9748f5138525a
   for (const std::int64_t length : plan.row_lengths) {
     auto graph_of_length = graph_of(plan, length, plan.compute);
     const auto& graph = graph_of_length;
